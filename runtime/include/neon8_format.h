@@ -118,6 +118,7 @@ enum n8_function {
     N8_FUNCTION_SHIFT_RIGHT = 35, // of signed integers
     N8_FUNCTION_SINE = 36,
     N8_FUNCTION_ARCTANGENT = 37,
+    N8_FUNCTION_NARROW = 38, // rounded to bits of a significand and a least exponent
 };
 
 enum n8_function_size {

@@ -10,11 +10,17 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     const uint32_t function = step->row.function;
     if (function != N8_FUNCTION_PRELU && function != N8_FUNCTION_MINIMUM &&
         function != N8_FUNCTION_MAXIMUM && function != N8_FUNCTION_POWER &&
-        function != N8_FUNCTION_REMAINDER &&
+        function != N8_FUNCTION_REMAINDER && function != N8_FUNCTION_MODULO &&
         (function < N8_FUNCTION_ADD || function > N8_FUNCTION_DIVIDE)) {
         return n8_malformed(reader, "its function does not take two values");
     }
     return n8_check_broadcast(reader, step);
+}
+
+// The rest of a division towards -infinity.
+static float modulo(float x, float y) {
+    const float rest = fmodf(x, y);
+    return rest != 0.0f && (rest < 0.0f) != (y < 0.0f) ? rest + y : rest;
 }
 
 #define EACH(value)                                                                                \
@@ -44,6 +50,8 @@ static inline void combine(uint32_t function, float *out, const float *a, size_t
         EACH((float)n8_power((double)x, (double)y));
     case N8_FUNCTION_REMAINDER:
         EACH(fmodf(x, y));
+    case N8_FUNCTION_MODULO:
+        EACH(modulo(x, y));
     default: // N8_FUNCTION_PRELU
         EACH(x < 0.0f ? x * y : x);
     }

@@ -27,7 +27,8 @@ static int arguments_of(int32_t name) {
     if (N8_FUNCTION_ADD <= name && name <= N8_FUNCTION_DIVIDE) {
         return 2;
     }
-    const bool late = name == N8_FUNCTION_SINE || name == N8_FUNCTION_ARCTANGENT;
+    const bool late =
+        name == N8_FUNCTION_SINE || name == N8_FUNCTION_ARCTANGENT || name == N8_FUNCTION_NARROW;
     return late || (N8_FUNCTION_ABSOLUTE <= name && name <= N8_FUNCTION_ROUND) ? 1 : -1;
 }
 
@@ -40,6 +41,7 @@ static int parameters_of(int32_t name) {
     case N8_FUNCTION_THRESHOLD:
         return 1;
     case N8_FUNCTION_CLIP:
+    case N8_FUNCTION_NARROW:
         return 2;
     default:
         return 0;
@@ -70,9 +72,13 @@ static bool parameters_ok(const struct function *f) {
     for (size_t i = 0; i < N8_FUNCTION_MOST; i++) {
         const float *p = f->parameters[i];
         const int count = parameters_of(f->names[i]);
-        if (f->names[i] == N8_FUNCTION_CLIP
-                ? !(p[0] <= p[1])
-                : !n8_all_finite(p, 2) || p[1] != 0.0f || (count == 0 && p[0] != 0.0f)) {
+        if (f->names[i] == N8_FUNCTION_NARROW) {
+            if (!(p[0] >= 1.0f && p[0] <= 24.0f && p[1] >= -149.0f && p[1] <= 127.0f)) {
+                return false;
+            }
+        } else if (f->names[i] == N8_FUNCTION_CLIP
+                       ? !(p[0] <= p[1])
+                       : !n8_all_finite(p, 2) || p[1] != 0.0f || (count == 0 && p[0] != 0.0f)) {
             return false;
         }
     }
@@ -126,6 +132,17 @@ double n8_power(double x, double exponent) {
     return exponent < 0.0 ? 1.0 / result : result;
 }
 
+// Rounded half to even; both parameters are cut off.
+static double narrow(double x, int bits, int least) {
+    int exponent;
+    if (!isfinite(x)) {
+        return x;
+    }
+    (void)frexp(x, &exponent);
+    exponent = (exponent - 1 > least ? exponent - 1 : least) + 1 - bits;
+    return ldexp(rint(ldexp(x, -exponent)), exponent);
+}
+
 #define EACH(value)                                                                                \
     for (size_t i = 0; i < count; i++) {                                                           \
         const double x = a[i];                                                                     \
@@ -175,6 +192,8 @@ static void apply_one(int32_t name, const float *parameters, double *a, size_t c
         EACH(n8_sine(x));
     case N8_FUNCTION_ARCTANGENT:
         EACH(n8_arctangent(x));
+    case N8_FUNCTION_NARROW:
+        EACH(narrow(x, (int)p, (int)q));
     default: // N8_FUNCTION_ROUND
         EACH(rint(x));
     }

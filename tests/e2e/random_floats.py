@@ -11,7 +11,7 @@ from random_net import Net, pick_float, window
 ONE_VALUE = tuple(name for name in FUNCTIONS if ARGUMENTS.get(name) == 1)
 TWO_VALUES = (
     *("add", "subtract", "multiply", "divide", "minimum", "maximum", "prelu"),
-    *("power", "remainder"),
+    *("power", "remainder", "modulo"),
 )
 PARAMETERS = {
     "power": (2.0, 3.0, -1.0, 0.5, 0.3, 0.0, 70.0),
@@ -96,6 +96,8 @@ def random_function(net: Net, depth: int = 3):
         name = str(net.rng.choice(TWO_VALUES[:4]))
         return [*first, *random_function(net, depth - 1), (name, (0.0, 0.0))]
     name = str(net.rng.choice(ONE_VALUE))
+    if name == "narrow":
+        return [*first, (name, (net.rng.integers(1, 13), net.rng.integers(-149, 4)))]
     if name == "clip":
         return [*first, (name, BOUNDS[int(net.rng.integers(len(BOUNDS)))])]
     return [*first, (name, (net.rng.choice(PARAMETERS.get(name, (0.0,))), 0.0))]

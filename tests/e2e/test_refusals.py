@@ -411,8 +411,10 @@ a parameter of its function is wrong
     function: values[3] = 1
     function: values[20] = 2
     function: values[4] = inf
+    function: indices[1] = 38; values[2] = 0
+    function: indices[1] = 38; values[2] = 8; values[3] = 128
 its function does not take two values
-    broadcast: function = 0 / 2 / 7 / 22 / 26 / 30
+    broadcast: function = 0 / 2 / 7 / 22 / 26 / 31
 its function does not compare
     holds: function = 3 / 25 / 29
 its function does not take two integers

@@ -48,13 +48,16 @@ MAX_RANK = 8
 """Dimensions of a tensor, and of the views in which values are rearranged."""
 
 
-FLOATS = ("float32", "float16", "float64")
+FLOATS = (
+    *("float32", "float16", "float64", "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz"),
+    *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn"),
+)
 """The types of tensors that have real values; all are computed as float32."""
 
 
 INTEGERS = (
     *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
-    "bool",
+    *("int4", "uint4", "int2", "uint2", "bool"),
 )
 """The types of tensors that are not real; all are computed as int32  (27)."""
 

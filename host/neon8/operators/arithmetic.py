@@ -12,6 +12,7 @@ from neon8.arrays import Array, DoubleArray
 from neon8.errors import CompileError
 from neon8.ir.graph import (
     FLOATS,
+    INTEGERS,
     Activated,
     Activation,
     Factors,
@@ -23,6 +24,7 @@ from neon8.ir.graph import (
     listed,
     nchw,
 )
+from neon8.ir.graph import Tensor as GraphTensor
 from neon8.ir.program import Op, Tensor
 from neon8.operators.activation import bound
 from neon8.operators.build import FLOAT, INT8, INT16, Build, ratio
@@ -42,9 +44,10 @@ from neon8.operators.floats import (
     before,
 )
 from neon8.operators.functions import X, call, number
+from neon8.operators.integer import ToFloat
 from neon8.operators.layout import with_constants
 from neon8.operators.movement import ReshapeOp, import_reshape
-from neon8.operators.pointwise import make_pointwise
+from neon8.operators.pointwise import make_pointwise, to_the_power
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.rearranged import CHANNELS_FIRST
 from neon8.operators.reference import Operand, leaky, rounded
@@ -52,9 +55,12 @@ from neon8.operators.scales import SCALE_MAX, clamp_of, slope_of
 from neon8.operators.source import (
     OnnxNode,
     Source,
+    dims_of,
     failure,
     fits_channels,
+    fitting,
     float32,
+    integer,
     made,
     per_channel,
     required,
@@ -137,6 +143,21 @@ class Divide(Binary):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Power(Binary):
+    """inputs[0] to the power of inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remainder(Binary):
+    """What inputs[0] / inputs[1], cut off towards 0, leaves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modulo(Binary):
+    """What inputs[0] / inputs[1], cut off towards -infinity, leaves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Maximum(Node):
     """The largest of its inputs, two or more, broadcast as Binary."""
 
@@ -176,9 +197,10 @@ class Sum(Activated):
 class WithConstant(Activated):
     """y = activation(x ? constant), or constant ? x if `first`, broadcast as in ONNX.
 
-    function: "add", "subtract", "multiply", "divide", "minimum" or "maximum"; the last
-    two have no activation.  What has one value for all, or one for each channel, is a
-    convolution or a Pointwise instead.
+    function: "add", "subtract", "multiply", "divide", "minimum" or "maximum", the last
+    two without an activation; in float32 also "power", "remainder" or "modulo".  What
+    has one value for all, or one for each channel, is a convolution or a Pointwise
+    instead.
     """
 
     function: str
@@ -200,7 +222,7 @@ class WithConstant(Activated):
         """
         out, source = (graph.tensors[name] for name in (self.output, self.inputs[0]))
         spread = aligned(source.dims, out.rank)[3] not in (1, out.shape[3])
-        return not (graph.quantized or spread)
+        return not (graph.quantized or spread or self.function in ONLY_FLOAT.values())
 
     @property
     def lowest(self) -> float:
@@ -361,6 +383,43 @@ def divide(source: Source, node: OnnxNode) -> Node:
     return make_affine(source, node, 0, 1.0 / value, np.zeros_like(value))
 
 
+def power(source: Source, node: OnnxNode) -> Node | tuple[Node | GraphTensor, ...]:
+    """Pow, of float32 unless the exponent is one constant."""
+    exponent = node.inputs[1]
+    given = source.constants.get(exponent)
+    if given is not None:
+        value = fitting(source, node, exponent).astype(np.float32)
+        if value.size == 1:
+            return to_the_power(source, node, float(value.reshape(-1)[0]))
+        return make_with_constant(source, node, "power", value, data=0)
+    if source.types.get(exponent) not in INTEGERS or node.inputs[0] in source.constants:
+        return _of_float(source, node, Power)
+    real = GraphTensor(f"{node.outputs[0]}_exponent", dims_of(source, node, exponent))
+    cast = ToFloat(
+        name=f"{node.name}:{real.name}", inputs=(exponent,), output=real.name
+    )
+    both = (node.inputs[0], real.name)
+    shape_of(source, node, node.inputs[0])
+    last = Power(name=node.name, inputs=both, output=node.outputs[0])
+    return replace(real, hidden=True), cast, last
+
+
+def remainder(source: Source, node: OnnxNode) -> Node:
+    """Mod, of the sign of the divisor or, with fmod, of the dividend."""
+    kind = Remainder if integer(node, "fmod", 0) else Modulo
+    return _of_float(source, node, kind)
+
+
+def _of_float(source: Source, node: OnnxNode, kind: type[Binary]) -> Node:
+    """Of two tensors, or with a constant."""
+    side = _constant_side(source, node)
+    if side is None:
+        for name in (*node.inputs, node.outputs[0]):
+            shape_of(source, node, name)
+        return kind(name=node.name, inputs=node.inputs, output=node.outputs[0])
+    return with_constant(source, node, ONLY_FLOAT[kind], side)
+
+
 def add_all(source: Source, node: OnnxNode, *, mean: bool) -> Node:
     """Sum and Mean of any number of tensors of one shape; Sum of two as Add."""
     if len(node.inputs) == 1:
@@ -451,6 +510,13 @@ FUNCTIONS: dict[type[Node], str] = {
     Divide: "divide",
     Multiply: "multiply",
     Subtract: "subtract",
+}
+
+
+ONLY_FLOAT: dict[type[Node], str] = {
+    Modulo: "modulo",
+    Power: "power",
+    Remainder: "remainder",
 }
 
 
@@ -616,7 +682,8 @@ def lower_binary_float(b: Build, node: Binary) -> None:
     result = before(b, node.activation, out)
     factors = node.factors if isinstance(node, Multiply) else ()
     made = b.temporary(out, "product") if factors else result
-    append_binary(b, node.name, FUNCTIONS[type(node)], (first, second), made)
+    function = {**FUNCTIONS, **ONLY_FLOAT}[type(node)]
+    append_binary(b, node.name, function, (first, second), made)
     if factors:
         append_factors(b, node.name, factors, made, result)
     append_activation(b, node.name, node.activation, out)
@@ -727,8 +794,10 @@ FAMILY = Family(
         "Div": divide,
         "Max": partial(extreme, upper=False),
         "Mean": partial(add_all, mean=True),
+        "Mod": remainder,
         "Min": partial(extreme, upper=True),
         "Mul": multiply,
+        "Pow": power,
         "Sub": subtract,
         "Sum": partial(add_all, mean=False),
     },
@@ -740,7 +809,7 @@ FAMILY = Family(
         WithConstant: lower_with_constant,
     },
     lower_float={
-        **dict.fromkeys(FUNCTIONS, lower_binary_float),
+        **dict.fromkeys((*FUNCTIONS, *ONLY_FLOAT), lower_binary_float),
         Maximum: lower_extreme_float,
         Minimum: lower_extreme_float,
         Sum: lower_sum_float,
@@ -763,6 +832,7 @@ FAMILY = Family(
         SumOp: write_sum,
     },
     layouts=dict.fromkeys(
-        ("Add", "Div", "Max", "Mean", "Min", "Mul", "Sub", "Sum"), with_constants
+        ("Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"),
+        with_constants,
     ),
 )

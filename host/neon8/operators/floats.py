@@ -114,6 +114,7 @@ PARAMETERS = {
     "leaky": 1,
     "threshold": 1,
     "clip": 2,
+    "narrow": 2,
 }
 
 
@@ -154,6 +155,12 @@ def powers(a: FloatArray, b: FloatArray) -> FloatArray:
     return result
 
 
+def modulo(a: FloatArray, b: FloatArray) -> FloatArray:
+    """The rest of a division towards -infinity."""
+    rest = np.fmod(a, b)
+    return np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+
+
 TWO_VALUES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -164,6 +171,7 @@ TWO_VALUES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
     "prelu": lambda a, b: np.where(a < 0, a * b, a),
     "power": powers,
     "remainder": np.fmod,
+    "modulo": modulo,
 }
 
 

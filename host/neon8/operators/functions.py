@@ -43,6 +43,7 @@ ARGUMENTS = {
     "round": 1,  # half to even
     "sine": 1,
     "arctangent": 1,
+    "narrow": 1,  # to as many bits, least exponent: the parameters
 }
 """Name -> how many arguments it has."""
 
@@ -53,6 +54,7 @@ FUNCTIONS = (
     *("leaky", "clip", "threshold", "floor", "ceil", "round"),
     *("minimum", "maximum", "prelu", "equal", "less", "less_equal", "remainder"),
     *("modulo", "and", "or", "xor", "shift_left", "shift_right", "sine", "arctangent"),
+    "narrow",
 )
 """enum n8_function, by number."""
 
@@ -182,6 +184,52 @@ def power(x: Doubles, exponent: float | Doubles) -> Doubles:
     return np.where(np.less(exponent, 0), 1.0 / result, result)
 
 
+def narrow(x: Doubles, bits: float, least: float) -> Doubles:
+    """The nearest, half to even, with `bits` in its significand.
+
+    least: the exponent from which on there are fewer.
+    """
+    exponent = np.maximum(np.frexp(x)[1] - 1, int(least)) + 1 - int(bits)
+    result = np.ldexp(np.rint(np.ldexp(x, -exponent)), exponent)
+    return np.where(np.isfinite(x), result, x)
+
+
+NARROW = {
+    "bfloat16": (8, -126, 255 * 2.0**120, True),
+    "float8_e4m3fn": (4, -6, 448.0, False),
+    "float8_e4m3fnuz": (4, -7, 240.0, False),
+    "float8_e5m2": (3, -14, 57344.0, True),
+    "float8_e5m2fnuz": (3, -15, 57344.0, False),
+    "float4_e2m1fn": (2, 0, 6.0, False),
+}
+"""Of each type the bits of a significand, the least exponent of one with all, the
+largest value, and whether it has infinity beyond.
+"""
+
+
+def narrowed(kind: str, *, saturates: bool) -> Function | None:
+    """Rounding to a type, None where that is as float32 or more.
+
+    What is too large becomes the largest value, or else infinity, or NaN.
+    """
+    if kind not in NARROW:
+        return None
+    bits, least, largest, infinite = NARROW[kind]
+    saturates = saturates and kind != "bfloat16"
+    value = call("narrow", X, parameters=(bits, least))
+    if saturates or kind == "float4_e2m1fn":
+        value = call("clip", value, parameters=(-largest, largest))
+        if kind == "float4_e2m1fn":  # which has no NaN
+            value = call("threshold", value, parameters=(-2 * largest,))
+    else:
+        beyond = call("threshold", call("absolute", value), parameters=(largest,))
+        size = call("exp", call("multiply", beyond, number(1e38)))  # 1, or infinity
+        value = call("multiply", value, size)
+        if not infinite:
+            value = call("add", value, call("subtract", size, size))
+    return call("add", value, number(0.0)) if kind.endswith("uz") else value
+
+
 COMPUTE: dict[str, Callable[..., Doubles]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -205,5 +253,6 @@ COMPUTE: dict[str, Callable[..., Doubles]] = {
     "round": np.rint,
     "sine": elementary.sine,
     "arctangent": elementary.arctangent,
+    "narrow": narrow,
 }
 """Name of a function -> what computes it from its arguments and its parameters."""

@@ -13,12 +13,15 @@ import numpy as np
 
 from neon8.arrays import AnyArray, Array, Int64Array
 from neon8.ir.graph import FLOATS, Node
+from neon8.ir.graph import Tensor as GraphTensor
 from neon8.ir.program import Op, Tensor
 from neon8.operators.build import FLOAT, INT32, Build
 from neon8.operators.constants import append_constant
 from neon8.operators.family import Family
+from neon8.operators.functions import X, call, narrowed
 from neon8.operators.layout import by_value, with_constants
 from neon8.operators.movement import append_reshape, import_reshape
+from neon8.operators.pointwise import Pointwise
 from neon8.operators.reference import Operand
 from neon8.operators.source import (
     Convert,
@@ -33,11 +36,22 @@ from neon8.operators.source import (
     text,
 )
 
-BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
+BITS = {
+    "int8": 8,
+    "uint8": 8,
+    "int16": 16,
+    "uint16": 16,
+    "int4": 4,
+    "uint4": 4,
+    "int2": 2,
+    "uint2": 2,
+}
 """Of the types that have fewer than int32."""
 
 Then = tuple[tuple[str, int], ...]
 """Functions of INTEGERS_OF, each with its second operand."""
+
+NOT: Then = (("xor", 1),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,16 +116,22 @@ class CompareOp(Op):
 
 
 def cast(source: Source, node: OnnxNode) -> Node:
-    """Cast and CastLike.  Types of real numbers are all computed alike."""
+    """Cast and CastLike.  float16 and float64 are computed as float32."""
     for name in (node.inputs[0], node.outputs[0]):
         dims_of(source, node, name)
     given, wanted = (source.types[n] for n in (node.inputs[0], node.outputs[0]))
+    if given in FLOATS and wanted in FLOATS:
+        if wanted == "float8_e8m0fnu" and given != wanted:
+            raise failure(source, node, f"to {wanted} is not supported")
+        rounding = narrowed(wanted, saturates=bool(integer(node, "saturate", 1)))
+        if rounding is None:
+            return import_reshape(source, node)
+        return made(node, Pointwise, function=rounding)
     if wanted in FLOATS:
-        return import_reshape(source, node) if given in FLOATS else made(node, ToFloat)
+        return made(node, ToFloat)
     if wanted == "bool" and given != "bool":
         zero = np.zeros((), np.float32 if given in FLOATS else np.int32)
-        unequal = (("xor", 1),)
-        return made(node, Folded, function="equal", constants={1: zero}, then=unequal)
+        return made(node, Folded, function="equal", constants={1: zero}, then=NOT)
     if given in FLOATS:
         return made(node, ToInteger, then=wrapped(wanted))
     if _holds(wanted, given):
@@ -124,8 +144,9 @@ def _holds(wanted: str, given: str) -> bool:
     """True if every value of the one type, as it is here, is one of the other."""
     if wanted not in BITS or given in ("bool", wanted):
         return True
-    ours, theirs = np.iinfo(wanted), np.iinfo(given)
-    return ours.min <= theirs.min and theirs.max <= ours.max
+    signed = wanted[0] == "i"
+    fits = BITS.get(given, 32) <= BITS[wanted] - (signed and given[0] == "u")
+    return fits and (signed or given[0] == "u")
 
 
 def wrapped(kind: str) -> Then:
@@ -225,6 +246,52 @@ def modulo(source: Source, node: OnnxNode) -> Node:
     """Mod of integers, of the sign of the divisor or, with fmod, of the dividend."""
     function = "remainder" if integer(node, "fmod", 0) else "modulo"
     return folded(source, node, function=function)
+
+
+def is_nan(source: Source, node: OnnxNode) -> Node:
+    """IsNaN: what is not equal to itself."""
+    dims_of(source, node, node.inputs[0])
+    both = (node.inputs[0], node.inputs[0])
+    output = node.outputs[0]
+    return Folded(
+        name=node.name, inputs=both, output=output, function="equal", then=NOT
+    )
+
+
+def is_infinite(
+    source: Source, node: OnnxNode
+) -> Folded | tuple[GraphTensor | Node, ...]:
+    """IsInf: what is beyond the largest float32, on either side or on one."""
+    shape = dims_of(source, node, node.inputs[0])
+    upper, lower = (
+        integer(node, f"detect_{name}", 1) for name in ("positive", "negative")
+    )
+    if not (upper or lower):
+        raise failure(source, node, "detects nothing")
+    largest = np.finfo(np.float32).max
+    place, limit = (0, largest) if upper else (1, -largest)
+    constants = {place: np.array(limit, np.float32)}
+    found = made(node, Folded, function="less", constants=constants)
+    if not (upper and lower):
+        return found
+    size = GraphTensor(f"{node.outputs[0]}_size", shape, hidden=True)
+    absolute = Pointwise(
+        name=f"{node.name}:{size.name}",
+        inputs=node.inputs,
+        output=size.name,
+        function=call("absolute", X),
+    )
+    return size, absolute, replace(found, inputs=(size.name,))
+
+
+def power(source: Source, node: OnnxNode) -> Node:
+    """Pow of integers to integers."""
+    exponent = node.inputs[1]
+    value = source.constants.get(exponent)
+    kind = source.types.get(exponent) if value is None else value.dtype.name
+    if kind in FLOATS:
+        raise failure(source, node, "of integers has exponents that are none")
+    return folded(source, node, function="power", wraps=True)
 
 
 def shift(source: Source, node: OnnxNode) -> Node:
@@ -364,8 +431,6 @@ def compute_compare(op: CompareOp, out: Tensor, a: Operand, b: Operand) -> Array
     return np.broadcast_to(holds, out.dims).reshape(out.shape)
 
 
-NOT: Then = (("xor", 1),)
-
 COMPARE: dict[str, Convert] = {
     "Equal": partial(folded, function="equal"),
     "Greater": partial(folded, function="less", backwards=True),
@@ -399,12 +464,21 @@ ARITHMETIC: dict[str, Convert] = {
     "Mod": modulo,
     "Mul": partial(folded, function="multiply", wraps=True),
     "Neg": partial(with_number, function="subtract", value=0, first=True, wraps=True),
+    "Pow": power,
     "Sign": partial(with_number, function="maximum", value=-1, then=(("minimum", 1),)),
     "Sub": partial(folded, function="subtract", wraps=True),
 }
 
 FAMILY = Family(
-    imports={"Cast": cast, "CastLike": cast, **COMPARE, **LOGIC, **NEGATIONS},
+    imports={
+        "Cast": cast,
+        "CastLike": cast,
+        "IsInf": is_infinite,
+        "IsNaN": is_nan,
+        **COMPARE,
+        **LOGIC,
+        **NEGATIONS,
+    },
     integers=ARITHMETIC,
     lower_float={
         Folded: lower_folded,
@@ -418,7 +492,7 @@ FAMILY = Family(
         ToIntegerOp: compute_to_integer,
     },
     layouts={
-        **dict.fromkeys(("Cast", *NEGATIONS), by_value),
+        **dict.fromkeys(("Cast", "IsInf", "IsNaN", *NEGATIONS), by_value),
         **dict.fromkeys((*COMPARE, *LOGIC), with_constants),
     },
 )

@@ -116,6 +116,8 @@ def append_call(
     if name in WITH_ALPHA:
         alpha = float(parameters[0])
         return n.node(WITH_ALPHA[name], arguments, name=layer, alpha=alpha)
+    if name in ("modulo", "remainder"):
+        return n.node("Mod", arguments, name=layer, fmod=int(name == "remainder"))
     values = [_constant(n, parameter, layer) for parameter in parameters]
     operator = {"power": "Pow", "clip": "Clip"}.get(name)
     if operator is None:

@@ -57,7 +57,6 @@ from neon8.operators.source import (
     Convert,
     OnnxNode,
     Source,
-    constant,
     failure,
     made,
     real,
@@ -272,12 +271,8 @@ def shrink(source: Source, node: OnnxNode) -> Node:
     return made(node, Pointwise, function=call("subtract", far, shift) if bias else far)
 
 
-def import_power(source: Source, node: OnnxNode) -> Node:
+def to_the_power(source: Source, node: OnnxNode, value: float) -> Node:
     """Pow with one constant exponent."""
-    exponent = constant(source, node, 1)
-    if exponent is None or exponent.size != 1:
-        raise failure(source, node, f"exponent {node.inputs[1]!r} is not one constant")
-    value = float(exponent.reshape(-1)[0])
     return make_pointwise(source, node, call("power", X, parameters=(value,)))
 
 
@@ -425,7 +420,6 @@ IMPORTS: dict[str, Convert] = {
     "Log": _plain("log"),
     "Mish": _of(mish),
     "Neg": _of(lambda _node: NEGATIVE),
-    "Pow": import_power,
     "Reciprocal": _of(lambda _node: call("divide", number(1.0), X)),
     "Round": _plain("round"),
     "Selu": _of(selu),

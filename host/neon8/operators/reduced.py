@@ -5,13 +5,16 @@ Here is what ONNX has operators for and neon8 has no step of its own.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
+from neon8.ir.graph import INTEGERS
 from neon8.operators.composition import Parts
 from neon8.operators.family import Family
 from neon8.operators.source import (
     constant,
+    dims_of,
     failure,
     integer,
     integers,
@@ -88,8 +91,13 @@ def log_sum_exp(p: Parts) -> bool:
 def product(p: Parts) -> bool:
     """ReduceProd: half of the values by the other half, until one is left."""
     p.in_float = True
+    return _halved(p, "Mul")
+
+
+def _halved(p: Parts, operator: str) -> bool:
+    """A reduction by an operator of two values."""
     x, out = p.node.inputs[0], p.node.outputs[0]
-    dims = shape_of(p.source, p.node, x)
+    dims = dims_of(p.source, p.node, x)
     axes = axes_of(p, dims)
     kept = [axis for axis in range(len(dims)) if axis not in axes]
     count = math.prod(dims[axis] for axis in axes)
@@ -103,7 +111,7 @@ def product(p: Parts) -> bool:
             for begin in (0, half)
         )
         last = value
-        value = p.add("Mul", low, high)
+        value = p.add(operator, low, high)
         if count % 2:
             odd = p.add("Gather", last, np.array([count - 1]), axis=0)
             value = p.add("Concat", value, odd, axis=0)
@@ -111,7 +119,7 @@ def product(p: Parts) -> bool:
     p.add(
         "Reshape",
         value,
-        np.array(shape_of(p.source, p.node, out), np.int64),
+        np.array(dims_of(p.source, p.node, out), np.int64),
         output=out,
     )
     return True
@@ -143,6 +151,87 @@ def hardmax(p: Parts) -> bool:
     one = p.add("OneHot", largest, np.array([shape[axis]]), values, axis=axis)
     p.add("Reshape", one, np.array(dims, np.int64), output=out)
     return True
+
+
+def cumulative(p: Parts) -> bool:
+    """CumSum: of twice as many neighbours each time, until all are in."""
+    p.in_float = True
+    x, out = p.node.inputs[0], p.node.outputs[0]
+    dims = dims_of(p.source, p.node, x)
+    given = constant(p.source, p.node, 1)
+    if given is None or given.size != 1:
+        raise failure(p.source, p.node, "has no axis that is one constant")
+    axis = int(given.reshape(-1)[0])
+    if not -len(dims) <= axis < len(dims):
+        raise failure(p.source, p.node, f"axis {axis} of {len(dims)} dimensions")
+    axis %= len(dims)
+    back = integer(p.node, "reverse", 0) != 0
+    value = x
+    if integer(p.node, "exclusive", 0):
+        value = _moved(p, value, len(dims), axis, -1 if back else 1)
+    step = 1
+    while step < dims[axis]:
+        moved = _moved(p, value, len(dims), axis, -step if back else step)
+        value = p.add("Add", value, moved)
+        step *= 2
+    p.add("Identity", value, output=out)
+    return True
+
+
+def _moved(p: Parts, value: str, rank: int, axis: int, by: int) -> str:
+    """Moved along an axis, with 0 where nothing comes from."""
+    pads = [0] * (2 * rank)
+    pads[axis], pads[axis + rank] = by, -by
+    if p.source.opset < 11:
+        return p.add("Pad", value, pads=tuple(pads))
+    return p.add("Pad", value, np.array(pads, np.int64))
+
+
+def triangle(p: Parts) -> bool:
+    """Trilu: the values on one side of a diagonal, and 0."""
+    x = p.node.inputs[0]
+    dims = dims_of(p.source, p.node, x)
+    given = constant(p.source, p.node, 1)
+    k = 0 if given is None else int(given.reshape(-1)[0])
+    every = np.ones(dims[-2:], bool)
+    k = min(max(k, -dims[-2]), dims[-1])
+    kept = np.triu(every, k) if integer(p.node, "upper", 1) else np.tril(every, k)
+    zero = np.zeros((), np.dtype(p.source.types[x]))
+    p.add("Where", kept, x, zero, output=p.node.outputs[0])
+    return True
+
+
+def one_hot(p: Parts) -> bool:
+    """OneHot: along a new axis, which indices count from either end."""
+    indices, depth, values = p.node.inputs
+    dims = dims_of(p.source, p.node, indices)
+    count, both = (constant(p.source, p.node, place) for place in (1, 2))
+    if count is None or both is None or count.size != 1 or both.size != 2:
+        raise failure(p.source, p.node, f"{depth!r} or {values!r} is of another size")
+    size, rank = int(count.reshape(-1)[0]), len(dims) + 1
+    axis = integer(p.node, "axis", -1) % rank
+    view = (*dims[:axis], 1, *dims[axis:])
+    value = p.add("Reshape", indices, np.array(view, np.int64))
+    value = p.add("Cast", value, to=INT64)
+    places = np.arange(size).reshape(-1, *(1,) * (rank - axis - 1))
+    front = p.add("Equal", value, places)
+    hit = p.add("Or", front, p.add("Equal", value, places - size))
+    off, on = both.reshape(2, 1)
+    p.add("Where", hit, on.reshape(()), off.reshape(()), output=p.node.outputs[0])
+    return True
+
+
+def of_integers(p: Parts, *, kind: str) -> bool:
+    """ReduceMax, ReduceMin and ReduceSum of integers and of bool."""
+    types = p.source.types.get(p.node.inputs[0])
+    if types not in INTEGERS:
+        return False
+    return _halved(p, BOOL[kind] if types == "bool" else kind)
+
+
+BOOL = {"Max": "Or", "Min": "And", "Add": "Add"}
+
+INT64 = 7
 
 
 def standardized(p: Parts) -> bool:
@@ -192,13 +281,19 @@ def affine(p: Parts) -> bool:
 FAMILY = Family(
     compositions={
         "AffineGrid": affine,
+        "CumSum": cumulative,
         "Hardmax": hardmax,
         "LpNormalization": unit,
         "MeanVarianceNormalization": standardized,
+        "OneHot": one_hot,
         "ReduceL1": absolute,
         "ReduceLogSum": log_sum,
         "ReduceLogSumExp": log_sum_exp,
+        "ReduceMax": partial(of_integers, kind="Max"),
+        "ReduceMin": partial(of_integers, kind="Min"),
         "ReduceProd": product,
+        "ReduceSum": partial(of_integers, kind="Add"),
         "ReduceSumSquare": squares,
+        "Trilu": triangle,
     }
 )

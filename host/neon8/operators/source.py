@@ -160,6 +160,7 @@ def fitting(source: Source, node: OnnxNode, name: str) -> AnyArray:
     if kind not in INTEGERS:
         raise failure(source, node, f"constant {name!r} is {kind}; expected numbers")
     limits = np.iinfo(np.int32)
+    value = value.astype(np.int64) if value.dtype.kind == "V" else value
     for number in (value.min(), value.max()) if value.size else ():
         if not limits.min <= int(number) <= limits.max:
             text = f"constant {name!r} has {int(number)}, which is outside int32"

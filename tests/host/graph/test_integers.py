@@ -2,13 +2,18 @@
 """Integers, conditions, and what they choose: against onnxruntime."""
 
 import math
+from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
 
 import neon8
 from attention_nets import Block
+from neon8.compile import writer
+from neon8.compile.domains import NO_SCALES
+from neon8.compile.lower import lower
 from neon8.graph.importer import load
 from onnx_nets import assert_same, net, node, why_opaque
 
@@ -208,3 +213,105 @@ REFUSED = {
 def test_refusals(tmp_path, nodes, weights, text):
     nodes = [*nodes, node("Cast", "b", "y", to=1)]
     assert text in why_opaque(tmp_path, net(nodes, {"x": (1, 2)}, "y", weights))
+
+
+VALUES = np.array([-np.inf, -3.5, -1, -0.0, 0, 1e-6, 0.4, 2.5, 1e6, np.nan], F)
+
+
+def computed(folder, nodes, outputs, values, weights=()):
+    """What the library gives of these values, in float32, without scales."""
+    model = net(nodes, {"x": values.shape}, outputs, dict(weights), opset=24)
+    path = folder / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    graph = load(path)
+    table = replace(NO_SCALES, model_digest=graph.digest)
+    blob = writer.dumps(lower(graph, table, partial=True))
+    with neon8.Model.from_bytes(blob, source="net") as made, made.session() as session:
+        return session.run({"x": values})
+
+
+NARROW = {
+    "bfloat16": 16,
+    "float8_e4m3fn": 17,
+    "float8_e4m3fnuz": 18,
+    "float8_e5m2": 19,
+    "float8_e5m2fnuz": 20,
+}
+
+
+@pytest.mark.parametrize("kind", NARROW)
+def test_rounding_to_narrow_types(tmp_path, kind):
+    """As ml_dtypes rounds, which does not saturate."""
+    every = np.arange(0, 2**32, 2**16 - 17, dtype=np.uint32).view(F)
+    values = np.concatenate([VALUES, every]).astype(F)[None]
+    nodes = [
+        node("Cast", "x", "narrow", to=NARROW[kind], saturate=0),
+        node("Cast", "narrow", "y", to=1),
+    ]
+    found = computed(tmp_path, nodes, "y", values)["y"]
+    with np.errstate(all="ignore"):
+        wanted = values.astype(np.dtype(getattr(ml_dtypes, kind))).astype(F)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_is_no_number(tmp_path):
+    nodes = [
+        node("IsNaN", "x", "nan"),
+        node("IsInf", "x", "inf"),
+        node("IsInf", "x", "below", detect_positive=0),
+        node("IsInf", "x", "above", detect_negative=0),
+    ]
+    wanted = {
+        "nan": np.isnan(VALUES),
+        "inf": np.isinf(VALUES),
+        "below": np.isneginf(VALUES),
+        "above": np.isposinf(VALUES),
+    }
+    nodes += [node("Cast", name, f"{name}_f", to=1) for name in wanted]
+    outputs = " ".join(f"{name}_f" for name in wanted)
+    found = computed(tmp_path, nodes, outputs, VALUES[None])
+    for name, want in wanted.items():
+        np.testing.assert_array_equal(found[f"{name}_f"][0], want)
+
+
+def test_powers_and_rests(tmp_path):
+    """Of x and constants of its shape, of one value, and of x itself."""
+    exponents = np.array([[2, -1, 0.5, 0, 3], [1, 2, -2, 0.25, 1.5]], F)
+    nodes = [
+        node("Abs", "x", "size"),
+        node("Pow", "size exponents", "a"),
+        node("Pow", "x two", "b"),
+        node("Pow", "size x", "c"),
+        node("Mod", "x exponents", "rest", fmod=1),
+        node("Mod", "x size", "d", fmod=1),
+        node("Sign", "x", "e"),
+    ]
+    exponents = np.where(exponents == 0, F(4), exponents)
+    weights = {"exponents": exponents, "two": F(2)}
+    assert_same(tmp_path, net(nodes, {"x": (2, 5)}, "a b c rest d e", weights))
+
+
+@pytest.mark.parametrize("options", [{}, {"reverse": 1}, {"exclusive": 1}])
+def test_cumulative_sums_and_triangles(tmp_path, options):
+    nodes = [
+        node("CumSum", "x axis", "a", **options),
+        node("Trilu", "x", "b", upper=len(options)),
+        node("Trilu", "x one", "c"),
+    ]
+    weights = {"axis": np.array(2), "one": np.array(-1)}
+    assert_same(tmp_path, net(nodes, {"x": (2, 3, 7)}, "a b c", weights, opset=14))
+
+
+def test_one_hot_and_reductions(tmp_path):
+    """Of x as indices, some negative and some beyond."""
+    nodes = [
+        node("Cast", "x", "i", to=7),
+        node("OneHot", "i depth values", "a", axis=1),
+        node("ReduceMax", "i", "most", keepdims=0),
+        node("ReduceMin", "i", "least"),
+        node("ReduceSum", "i axes", "sums", keepdims=0),
+        *(node("Cast", n, f"{n}_f", to=1) for n in ("most", "least", "sums")),
+    ]
+    weights = {"depth": np.array(3), "values": F([-1, 2]), "axes": np.array([1])}
+    outputs = "a most_f least_f sums_f"
+    assert_same(tmp_path, net(nodes, {"x": (3, 5)}, outputs, weights, opset=18))
