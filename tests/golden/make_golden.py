@@ -2,7 +2,9 @@
 """Writes small.n8 and small.json: one network whose file and results must never change.
 
 wide.n8 and wide.json are of the same network with 16 bits between its ends, factors.n8
-and factors.json of one with a function and a product between channels with factors.
+and factors.json of one with a function and a product between channels with factors,
+indexed.n8 and indexed.json of one that also chooses, takes and puts values: the fuzzer
+makes its indices wild.
 
     PYTHONPATH=host python3 tests/golden/make_golden.py
 
@@ -18,18 +20,20 @@ import numpy as np
 
 from neon8.compile import oracle, writer
 from neon8.compile.lower import lower
-from neon8.ir.graph import Activation, Graph, Tensor
+from neon8.ir.graph import Activation, Graph, Node, Tensor
 from neon8.operators.arithmetic import Add, Multiply
 from neon8.operators.convolution import Conv2d
 from neon8.operators.functions import X, call, gated
+from neon8.operators.indexed import Places, Put, Take
 from neon8.operators.movement import Concat
 from neon8.operators.pointwise import Pointwise
 from neon8.operators.pooling import Pool
+from neon8.operators.ranking import Top
 from neon8.operators.softmax import Softmax
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 
 HERE = Path(__file__).parent
-NAMES = ("small", "wide", "factors")
+NAMES = ("small", "wide", "factors", "indexed")
 WIDE_BITS = 16
 WIDER = 2 ** (WIDE_BITS - 8)
 """Levels of a tensor of 16 bits for each of 8."""
@@ -64,6 +68,12 @@ TENSORS = {
     "pool": ((2, 8, 1, 1), 4, "asymmetric", 0.0091, -30),
     "logits": ((2, 10, 1, 1), 2, "asymmetric", 0.05, 0),
     "p": ((2, 10, 1, 1), 2, "unsigned", 0.0039, -128),
+}
+
+# Of "indexed", too.
+INDEXED = {
+    "rows": ((2, 3, 5, 4), 4, "unsigned", 0.0281, -128),
+    "put": ((2, 12, 5, 4), 4, "unsigned", 0.0281, -128),
 }
 
 
@@ -144,16 +154,53 @@ def graph(name: str = "small") -> Graph:
         conv("dense", "pool", "logits", (10, 8, 1, 1)),
         Softmax(name="softmax", inputs=("logits",), output="p", axis=1),
     )
+    outputs = ("sum", "p")
     tensors = {
-        name: Tensor(name, shape[:rank]) for name, (shape, rank, *_) in TENSORS.items()
+        name: Tensor(name, shape[:rank])
+        for name, (shape, rank, *_) in tensors_of(name).items()
     }
+    if name == "indexed":
+        nodes += indexed()
+        outputs = ("sum", "p", "put", "best")
+        tensors["best"] = Tensor("best", (2, 3), dtype="int64")
     return Graph(
         name="small",
         digest=hashlib.sha256(b"small").hexdigest(),
         tensors=tensors,
         nodes=nodes,
         inputs=("image",),
-        outputs=("sum", "p"),
+        outputs=outputs,
+    )
+
+
+def tensors_of(name: str) -> dict[str, tuple]:
+    """What TENSORS says, of the network with this name."""
+    return TENSORS | (INDEXED if name == "indexed" else {})
+
+
+def indexed() -> tuple[Node, ...]:
+    """The best of the logits; some channels of "sum", and these put to others."""
+    places = Places(outer=2, count=3, inner=20, sizes=(3, 4))
+    first, second = (
+        np.array(numbers, np.int32) for numbers in ([0, 1, 2, 3, -1, -1], [2] * 6)
+    )
+    return (
+        Top(name="top", inputs=("logits",), output="best", view=(2, 10, 1), count=3),
+        Take(
+            name="take",
+            inputs=("sum",),
+            output="rows",
+            places=places,
+            constants={1: first},
+        ),
+        Put(
+            name="put",
+            inputs=("sum", "rows"),
+            output="put",
+            places=places,
+            constants={1: second},
+            function="maximum",
+        ),
     )
 
 
@@ -175,7 +222,7 @@ def factors_of(tensor: str) -> tuple[float, ...]:
 def table(net: Graph, name: str = "small") -> ScaleTable:
     """Scales from TENSORS; weight scales from the weights."""
     scales = {}
-    for tensor, (_, _, scheme, scale, zero_point) in TENSORS.items():
+    for tensor, (_, _, scheme, scale, zero_point) in tensors_of(name).items():
         wider = WIDER if name == "wide" and tensor in WIDE else 1
         scales[tensor] = TensorScale(
             scale=scale / wider,
