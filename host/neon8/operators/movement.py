@@ -13,6 +13,7 @@ from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.ir.strided import Strided
 from neon8.ir.views import View, inverse, squeezed, then
 from neon8.operators.build import FLOAT, Build
+from neon8.operators.composition import Parts
 from neon8.operators.constants import append_constant
 from neon8.operators.family import Family, Lower
 from neon8.operators.layout import Converted, Layout, along_axis, by_value
@@ -169,12 +170,28 @@ def import_reshape(source: Source, node: OnnxNode) -> Node:
     return made(node, Reshape)
 
 
+BOOL_MASK = 12
+"""The first opset whose Dropout gives a mask of bool, and whose Equal takes floats."""
+
+
 def import_dropout(source: Source, node: OnnxNode) -> Node:
     """Dropout, which does nothing at inference."""
     training = constant(source, node, 2)
     if training is not None and training.any():
         raise failure(source, node, "training_mode is set; export for inference")
     return import_reshape(source, node)
+
+
+def with_mask(p: Parts) -> bool:
+    """Dropout of which the mask is used; without training all of it is true."""
+    x, used = p.node.inputs[0], p.node.outputs[1:2]
+    training = constant(p.source, p.node, 2)
+    dropped = training is not None and training.any()
+    if not any(used) or dropped or p.source.opset < BOOL_MASK:
+        return False
+    p.add("Identity", x, output=p.node.outputs[0], layer=True)
+    p.add("Equal", x, x, output=used[0])
+    return True
 
 
 def import_concat(source: Source, node: OnnxNode) -> Node:
@@ -431,6 +448,7 @@ LOWER: dict[type[Node], Lower] = {
 """Each serves both types."""
 
 FAMILY = Family(
+    compositions={"Dropout": with_mask},
     imports={
         "Concat": import_concat,
         "DepthToSpace": import_depth_to_space,
