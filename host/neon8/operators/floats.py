@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arithmetic of float32 values (22), of which the float forms of nodes are made."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -57,9 +58,18 @@ def append_binary(
     b: Build, layer: str, function: str, inputs: tuple[str, str], out: Tensor
 ) -> None:
     """Appends inputs -> out."""
-    b.ops.append(
-        BinaryOp(name=layer, inputs=inputs, output=out.name, function=function)
-    )
+    first, second = (in_dims_of(b, layer, b.tensors[name], out) for name in inputs)
+    names = (first.name, second.name)
+    b.ops.append(BinaryOp(name=layer, inputs=names, output=out.name, function=function))
+
+
+def in_dims_of(b: Build, layer: str, source: Tensor, out: Tensor) -> Tensor:
+    """`source`, with the dimensions of `out` if it has its values in other ones."""
+    missing = (1,) * (len(out.dims) - len(source.dims))
+    if math.prod(source.dims) != math.prod(out.dims):
+        return source
+    same = (*missing, *source.dims) == out.dims
+    return source if same else reshaped_like(b, layer, source, out)
 
 
 def append_unary(

@@ -25,6 +25,7 @@ from neon8.operators.floats import (
     append_binary,
     append_unary,
     before,
+    in_dims_of,
 )
 from neon8.operators.functions import X, affine, call, number
 from neon8.operators.layout import Converted, Layout, with_attributes
@@ -224,8 +225,8 @@ def lower_normalization(b: Build, node: Normalization) -> None:
 
 def lower_normalization_float(b: Build, node: Normalization) -> None:
     """x less its mean, times 1 / sqrt(mean of its square + epsilon), gamma, + beta."""
-    source = b.float32(node.inputs[0])
     out = b.declare(node.output, FLOAT)
+    source = in_dims_of(b, node.name, b.float32(node.inputs[0]), out)
     batch, channels, height, width = source.shape
     dims = (batch, node.groups, channels // node.groups, height * width)
     values = b.temporary(replace(source, dims=dims), "groups")

@@ -17,6 +17,7 @@ from neon8.operators.floats import (
     append_binary,
     append_unary,
     before,
+    in_dims_of,
 )
 from neon8.operators.functions import X, affine, call, number
 from neon8.operators.movement import append_reshape
@@ -202,8 +203,8 @@ def lower_lrn_float(b: Build, node: Lrn) -> None:
 
 def lower_instance_norm_float(b: Build, node: InstanceNorm) -> None:
     """(x - mean) / sqrt(mean of its square + epsilon) * gamma + beta."""
-    source = b.float32(node.inputs[0])
     out = b.declare(node.output, FLOAT)
+    source = in_dims_of(b, node.name, b.float32(node.inputs[0]), out)
     mean = means_of(b, node, source, "mean")
     moved = b.temporary(source, "moved")
     append_binary(b, node.name, "subtract", (source.name, mean.name), moved)

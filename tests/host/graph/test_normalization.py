@@ -40,6 +40,19 @@ def test_instance_normalization(tmp_path, shape):
     assert node.activation == Activation(lo=0.0)
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        ("LRN", [], {"size": 3}),
+        ("InstanceNormalization", [(6,), (6,)], {}),
+    ],
+)
+def test_of_what_got_an_axis(tmp_path, step):
+    """The axis is none of N C H W, so that nothing is left of the Unsqueeze."""
+    steps = [("Conv", [(6, 6, 3)], {}), ("Unsqueeze", [], {"axes": [3]}), step]
+    assert_same(tmp_path, chain(steps, (1, 6, 9), opset=10))
+
+
 REFUSED = {
     "lrn size": (("LRN", [], {"size": 4}), "size 4 is even"),
     "lrn beta": (("LRN", [], {"size": 5, "beta": -1.0}), "beta -1"),
