@@ -44,7 +44,7 @@ def test_comparison_notices_one_level():
 def test_generator_reaches_everything():
     """What the networks are made of, over the seeds that a run surely sees."""
     seen = Counter()
-    for seed in range(1000):
+    for seed in range(1500):
         program = random_program(seed)
         with Model.from_bytes(writer.dumps(program)) as model:
             seen.update(step.operation for step in model.steps)

@@ -148,12 +148,13 @@ def _tensors(
             f"{observation.model_name}: there are no samples to calibrate with"
         )
     groups = observation.scale_groups
+    known = observation.tensors.keys()
     fed: dict[str, set[str]] = {}
-    for name in observation.tensors:
+    for name in known:
         fed.setdefault(groups[name], set()).add(name)
     for name, sources in {} if graph is None else held(graph).items():
         if name in groups:
-            fed.setdefault(groups[name], set()).update(sources)
+            fed.setdefault(groups[name], set()).update(sources & known)
     histograms = {
         group: [observation.tensors[name].histogram for name in sorted(names)]
         for group, names in fed.items()

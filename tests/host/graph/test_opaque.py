@@ -108,8 +108,9 @@ def test_it_is_converted(strangers, tmp_path, target):
         )
         assert list(got) == list(want)
         for name in ("y", "v", "b"):
-            # Three roundings to int8 of values that are sums of some dozens.
-            most = 0.1 * np.abs(want[name]).max()
+            # Three roundings to int8 of values that are sums of some dozens, with
+            # the reserve of few samples.
+            most = 0.15 * np.abs(want[name]).max()
             assert np.abs(want[name] - got[name]).max() <= most
 
 

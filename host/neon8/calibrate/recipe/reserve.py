@@ -36,7 +36,7 @@ LARGEST = 1e38
 
 def averaged(graph: Graph, groups: Mapping[str, str]) -> dict[str, int]:
     """Scale group that only means read -> the bits that they add to its values."""
-    means: dict[str, int] = {groups[name]: 1 for name in graph.outputs}
+    means = {groups[name]: 1 for name in graph.outputs if name in groups}
     for node in graph.nodes:
         for group in {groups.get(name, "") for name in node.inputs}:
             if group != groups.get(node.output):
