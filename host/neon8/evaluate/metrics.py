@@ -223,12 +223,16 @@ def sqnr_db(signal: float, noise: float) -> float:
 
 
 def squares(wanted: Array, got: Array, *, centred: bool = False) -> Squares:
-    """Square one sample.  centred: values and errors without their means."""
+    """Square one sample.  centred: values and errors without their means.
+
+    An error that is not finite is an infinite one.
+    """
     want = np.asarray(wanted, np.float64).reshape(-1)
     error = want - np.asarray(got, np.float64).reshape(-1)
     if centred and want.size:
         want, error = want - want.mean(), error - error.mean()
-    return Squares(float(want @ want), float(error @ error))
+    noise = float(error @ error)
+    return Squares(float(want @ want), math.inf if math.isnan(noise) else noise)
 
 
 def tally_of(

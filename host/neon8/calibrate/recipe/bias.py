@@ -39,14 +39,25 @@ def corrections(
     layers = dict(table.layers)
     for node in convolutions(graph):
         if node.name in layers:
-            values = correction(
-                node,
-                layers[node.name],
-                means[node.inputs[0]],
-                graph.tensors[node.inputs[0]].shape[2:],
-            )
+            source = node.inputs[0]
+            size = graph.tensors[source].shape[2:]
+            values = correction(node, layers[node.name], means[source], size)
+            given = table.tensors[source]
+            if given.min is not None and given.min >= 0 and not given.offsets:
+                values = _positive(node, values)
             layers[node.name] = _with(layers[node.name], values)
     return replace(table, layers=layers)
+
+
+def _positive(node: Conv2d, values: DoubleArray) -> DoubleArray:
+    """The corrections with which sums of nothing below 0 stay so, as logarithms want.
+
+    Of a positive bias half is left.
+    """
+    never = node.weight.reshape(len(values), -1).min(axis=1) >= 0
+    never &= node.bias >= 0
+    result: DoubleArray = np.where(never, np.maximum(values, -node.bias / 2), values)
+    return result
 
 
 def _with(entry: LayerScale, values: DoubleArray) -> LayerScale:

@@ -85,6 +85,25 @@ def test_what_has_no_error_is_not_corrected(tmp_path):
     assert np.abs(table.layers["d"].bias_correction or 0).max() < 1e-9
 
 
+def test_what_is_never_negative_stays_so(tmp_path):
+    """A logarithm behind it wants that."""
+    rng = np.random.default_rng(4)
+    nodes = [
+        node("Conv", "x w", "s", "c"),
+        node("Add", "s e", "t"),
+        node("Log", "t", "y"),
+    ]
+    weights = {
+        "w": np.abs(rng.normal(size=(16, 4, 1, 1))).astype(F) ** 4,
+        "e": np.array(1e-3, F),
+    }
+    path = save(tmp_path, net(nodes, {"x": SHAPE}, "y", weights))
+    x = np.abs(rng.normal(size=(9, *SHAPE)).astype(F)) ** 8
+    table = neon8.calibrate_model(path, list(x))
+    with neon8.Model.from_bytes(neon8.compile_model(path, table)) as model:
+        assert all(np.isfinite(model.session().run({"x": a})["y"]).all() for a in x)
+
+
 def test_the_same_in_any_order(tmp_path):
     nodes = [
         node("Conv", "x w", "s", "c", pads=[1] * 4),
