@@ -14,6 +14,7 @@ from neon8.errors import DataError
 from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.reference import Operand
 from neon8.operators.registry import STEPS
+from neon8.runtime.arrays import as_int32
 
 
 def run(program: Program, inputs: dict[str, Array]) -> dict[str, Array]:
@@ -35,9 +36,11 @@ def run(program: Program, inputs: dict[str, Array]) -> dict[str, Array]:
 
 
 def taken(tensor: Tensor, inputs: dict[str, Array]) -> Array:
-    """One input as N C H W, checked."""
+    """One input as N C H W, checked; integers of any type that fit are int32."""
     expected = tensor.dims
     value = inputs.get(tensor.name)
+    if tensor.dtype == "int32" and value is not None and value.dtype.kind in "iub":
+        value = as_int32(value, tensor.name, "a sample")
     if (
         value is None
         or value.shape != expected

@@ -165,7 +165,7 @@ def checked(
         except ValueError as error:  # lists of different lengths
             raise DataError(f"{source}: input {name!r} is no array") from error
         if info.dtype == "int32" and array.dtype.kind in "iub":
-            array = _int32(array, name, source)
+            array = as_int32(array, name, source)
         if array.dtype != np.dtype(info.dtype):
             raise DataError(
                 f"{source}: input {name!r} has type {array.dtype}, "
@@ -180,7 +180,7 @@ def checked(
     return arrays
 
 
-def _int32(array: Array, name: str, source: str) -> Array:
+def as_int32(array: Array, name: str, source: str) -> Array:
     """Integers or bool as int32.  DataError: one does not fit."""
     limits = np.iinfo(np.int32)
     for value in (array.min(), array.max()) if array.size else ():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from neon8 import observe_model, solve_observation
+from neon8 import calibrate_model, diagnose_model, observe_model, solve_observation
 from neon8.compile.compiler import compile_model
 from neon8.errors import DataError
 from neon8.evaluate.evaluate import evaluate_model
@@ -96,3 +96,20 @@ def test_int16_ends(tmp_path):
     with Model.open(compiled) as read:
         assert (read.inputs["x"].dtype, read.outputs["y"].dtype) == ("int16", "int16")
     assert 30 < found[8] < found[16] - 3  # the weights have 8 bits either way
+
+
+def test_token_ids_are_int64_in_the_file_and_int32_here(tmp_path):
+    """Samples of either type serve the network, its .n8 file and the diagnosis."""
+    rng = np.random.default_rng(4)
+    weights = {"e": rng.normal(size=(50, 16)), "w": rng.normal(size=(16, 5))}
+    nodes = [node("Gather", "e x", "a"), node("MatMul", "a w", "y")]
+    model = net(nodes, {"x": (1, 6)}, "y", {n: w.astype(F) for n, w in weights.items()})
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT64
+    path = save(tmp_path, model)
+    ids = rng.integers(0, 50, (20, 1, 6))
+    table = calibrate_model(path, ids)
+    (tmp_path / "net.n8").write_bytes(compile_model(load(path), table))
+    for kind in (np.int64, np.int32):
+        found = evaluate_model(tmp_path / "net.n8", ids.astype(kind), reference=path)
+        assert found.sqnr_db > 30
+    assert diagnose_model(path, table, ids).sqnr_db > 30

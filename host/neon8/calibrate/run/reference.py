@@ -81,7 +81,8 @@ class Reference:
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run one sample; outputs and extra outputs by name.  DataError.
 
-        inputs: of the shapes and types of self.inputs; floats are cast.
+        inputs: of the shapes of self.inputs; floats are cast to floats, and integers to
+        integers, which are int32 where an .n8 file takes them.
         """
         given = {n: self._cast(n, array) for n, array in inputs.items()}
         try:
@@ -100,11 +101,12 @@ class Reference:
         self._session.stop()
 
     def _cast(self, name: str, array: Array) -> Array:
-        """Cast floats to the type of the input, which may be float16 or float64."""
+        """Cast to the type of the input, which may be float16 or int64."""
         dtype = np.dtype(self.inputs[name].dtype) if name in self.inputs else None
-        if dtype is None or dtype.kind != "f" or array.dtype.kind != "f":
-            return array
-        return array.astype(dtype, copy=False)
+        for kinds in ("f", "iub"):
+            if dtype is not None and dtype.kind in kinds and array.dtype.kind in kinds:
+                return array.astype(dtype, copy=False)
+        return array
 
     def _run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         if not self._wanted:
