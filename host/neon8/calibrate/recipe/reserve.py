@@ -6,8 +6,8 @@ had log2(n) / 2 bits more. What is clipped off them does not cancel, as all of i
 large values smaller, and these lie together. So for what only such means read, the
 method chooses as for these bits.
 
-Few samples.  Others have larger values. With n samples a range ends 1 / sqrt(n) -
-1 / sqrt(ENOUGH) of itself beyond what the method chose, but not beyond what the
+Few samples.  Others have larger values. With n samples a range ends SHARE (1 / sqrt(n)
+- 1 / sqrt(ENOUGH)) of itself beyond what the method chose, but not beyond what the
 activation lets through. Inputs are what the user knows best, and stay as they are.
 """
 
@@ -30,6 +30,7 @@ RESERVE = "reserve"
 ENOUGH = 64
 """With so many samples ranges end where the method says."""
 SHARE = 0.75
+"""More costs tensors with many values in each sample more than it brings others."""
 LARGEST = 1e38
 """Ranges end there at most, so that what is beyond fits float32 as well."""
 
