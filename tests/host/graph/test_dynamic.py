@@ -75,6 +75,33 @@ def test_weights_and_scales_are_the_files(tmp_path, kind, each):
     assert np.abs(found - want).max() < 0.05 * np.abs(want).max()
 
 
+@pytest.mark.parametrize("kind", [QuantType.QInt8, QuantType.QUInt8])
+@pytest.mark.parametrize("between", ["", "Tanh", "read twice"])
+def test_embeddings(tmp_path, kind, between):
+    """The rows of a table go to MatMulInteger as they are, or to DequantizeLinear."""
+    nodes = [node("Gather", "table ids", "e", "look"), node("MatMul", "e w", "y")]
+    if between == "Tanh":
+        nodes[1:] = [node("Tanh", "e", "t"), node("MatMul", "t w", "y")]
+    elif between:
+        nodes[1:] = [
+            *(node("MatMul", "e w", "m"), node("Tanh", "e", "t")),
+            node("Concat", "m t", "y", axis=2),
+        ]
+    rng = np.random.default_rng(4)
+    values = {
+        "table": rng.normal(size=(50, 16)).astype(F),
+        "w": rng.normal(size=(16, 8)).astype(F),
+    }
+    model = net(nodes, {"ids": (1, 7)}, "y", values, opset=17, types={"ids": 7})
+    path = dynamic(tmp_path, model, weight_type=kind)
+    assert onnx.load(path).graph.node[0].input[0] == "table_quantized"
+    ids = rng.integers(0, 50, (4, 1, 7))
+    found = Reference(path).run({"ids": ids[0]})["y"]
+    want = onnxruntime.InferenceSession(path).run(None, {"ids": ids[0]})[0]
+    assert found == pytest.approx(want, abs=0.03 * float(np.abs(want).max()))
+    neon8.compile_model(path, neon8.calibrate_model(path, [{"ids": x} for x in ids]))
+
+
 def test_fused_products(tmp_path):
     """onnxruntime saves DynamicQuantizeMatMul for what it optimized."""
     path = dynamic(tmp_path, network(), op_types_to_quantize=["MatMul", "Gemm"])

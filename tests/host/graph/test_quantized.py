@@ -4,11 +4,13 @@
 import contextlib
 
 import numpy as np
+import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+import neon8
 from neon8.compile.compiler import compile_model
 from neon8.errors import GraphError, Neon8Error
 from neon8.graph.onnx_file import open_onnx
@@ -135,6 +137,35 @@ def test_integers_that_are_moved(tmp_path):
     path = save(tmp_path, n.model("y"))
     assert steps(path) == ["quantize", "max_pool", "dequantize"]
     assert differences(path, noise((1, 3, 6, 6)), fused=False).max() == 0
+
+
+@pytest.mark.parametrize("kind", [I8, U8])
+def test_rows_of_a_table(tmp_path, kind):
+    """A Gather of integers by what a run gives, read with the scale of the table."""
+    table = np.arange(-40, 40).reshape(10, 8) + (0 if kind is I8 else 100)
+    nodes = [
+        node("Gather", "table ids", "rows"),
+        node("DequantizeLinear", "rows scale point", "e"),
+        node("Relu", "e", "y"),
+    ]
+    weights = {
+        "table": table.astype(kind),
+        "scale": np.float32(0.25),
+        "point": kind(100 if kind is U8 else 3),
+    }
+    model = net(nodes, {"ids": (1, 5)}, "y", weights, opset=13, types={"ids": 7})
+    path = save(tmp_path, model)
+    ids = {"ids": np.array([[0, 9, 4, 4, 7]])}
+    want = onnxruntime.InferenceSession(path).run(None, ids)[0]
+    blob = compile_model(path)
+    with (
+        neon8.Model.from_bytes(blob, source="rows") as model,
+        model.session() as session,
+    ):
+        assert (session.run(ids)["y"] == want).all()
+    weights["scale"] = np.array([0.25, 0.5], np.float32)
+    model = net(nodes, {"ids": (1, 5)}, "y", weights, opset=13, types={"ids": 7})
+    unreadable(tmp_path, model, "has 2 scales")
 
 
 def test_names_are_those_of_the_float_network(tmp_path):

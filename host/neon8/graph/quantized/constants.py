@@ -9,7 +9,12 @@ from onnx import helper, numpy_helper
 
 from neon8.graph.onnx_file import OnnxFile
 from neon8.graph.protos import one_line
-from neon8.graph.quantized.integers import Array, Levels, UnusableError
+from neon8.graph.quantized.integers import (
+    Array,
+    Levels,
+    UnusableError,
+    dequantized,
+)
 
 MOVED_CONSTANTS = ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 CONSTANT_TYPES = {
@@ -29,7 +34,8 @@ class Constants:
     """What is known after the nodes so far; all by name.
 
     integers: what QuantizeLinear made of constants, or what was moved.  levels: those
-    that DequantizeLinear made real numbers of.
+    that DequantizeLinear made real numbers of.  tables: what a Gather takes from
+    integers, whose scale is said where they are read.
     """
 
     def __init__(self, file: OnnxFile, graph: onnx.GraphProto) -> None:
@@ -38,6 +44,7 @@ class Constants:
         self.arrays: dict[str, Array] = {}
         self.integers: dict[str, Array] = {}
         self.levels: dict[str, Levels] = {}
+        self.tables: dict[str, onnx.NodeProto] = {}
 
     def array(self, name: str) -> Array:
         """A constant.  UnusableError: it is none."""
@@ -71,10 +78,20 @@ class Constants:
         return self.arrays.get(name)
 
     def copied(self, node: onnx.NodeProto) -> bool:
-        """True if the node copied a constant, perhaps to another type.
+        """True if the node copied a constant, perhaps to another type, or multiplied.
 
         Exporters write a scale that several nodes have once, and copies of it.
         """
+        if node.op_type == "Mul" and len(node.input) == 2:
+            first, second = map(self.constant, node.input)
+            if first is None or second is None or first.dtype != np.float32:
+                return False
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    self.arrays[node.output[0]] = first * second
+            except ValueError as error:  # numpy's
+                raise UnusableError(one_line(error)) from error
+            return True
         if node.op_type not in ("Identity", "Cast") or len(node.input) != 1:
             return False
         values = self.constant(node.input[0])
@@ -97,13 +114,32 @@ class Constants:
         if name in self.levels:
             self.levels[output] = self._moved(node, self.levels[name])
             return True
-        stored = name in self.protos and self.protos[name].data_type in EIGHT_BITS
-        if stored or name in self.integers:
+        if self._whole(name):
             values = self.array(name)
             one = np.ones((1,) * values.ndim, np.float32)
             self.integers[output] = self._moved(node, Levels(values, one)).levels
             return True
         return False
+
+    def looked_up(self, node: onnx.NodeProto) -> bool:
+        """True if the node takes rows of a constant that is quantized."""
+        if node.op_type != "Gather" or not self._whole(node.input[0]):
+            return False
+        self.tables[node.output[0]] = node
+        return True
+
+    def table(self, name: str, scale: Array, point: Array | None) -> Levels:
+        """The constant whose rows are `name`.  UnusableError: not one scale."""
+        if scale.size != 1 or (point is not None and point.size != 1):
+            raise UnusableError(f"has {scale.size} scales; rows of a table have one")
+        point = None if point is None else point.reshape(())
+        values = self.array(self.tables[name].input[0])
+        return dequantized(values, scale.reshape(()), point, axis=0)
+
+    def _whole(self, name: str) -> bool:
+        """True of a constant of integers."""
+        stored = name in self.protos and self.protos[name].data_type in EIGHT_BITS
+        return stored or name in self.integers
 
     def _moved(self, node: onnx.NodeProto, constant: Levels) -> Levels:
         """What a node in MOVED_CONSTANTS makes of a constant."""

@@ -143,18 +143,38 @@ class _Network:
             self.products[node.output[0]] = self.products[node.input[0]]
         elif node.op_type == "Mul" and self.multiplied(node):
             pass
+        elif node.op_type == "DequantizeLinear" and node.input[0] in self.known.tables:
+            scale, point = self.constant(node, 1), input_of(node, 2)
+            self.look_up(node.input[0], scale, point, node.output[0])
         elif inner & self.inside or any(n.op_type in DYNAMIC for n in whole):
             raise UnusableError(REFUSED)
         else:
             self.known.copied(node)
+            self.known.looked_up(node)
             self.nodes.append(node)
+
+    def look_up(self, name: str, scale: Array, point: str, output: str) -> None:
+        """`output`: what the rows `name` of a table of integers stand for."""
+        made = onnx.NodeProto()
+        made.CopyFrom(self.known.tables[name])
+        made.ClearField("name")  # the integers may be read as well
+        levels = self.known.table(name, scale, self.known.optional(point))
+        made.input[0] = self.store(f"{output}_table", levels.values)
+        made.output[0] = output
+        self.nodes.append(made)
 
     def product(self, node: onnx.NodeProto) -> None:
         """ConvInteger or MatMulInteger."""
         q, other = node.input[:2]
+        one = np.ones((), np.float32)
+        if q in self.known.tables:
+            rows = self.fresh(f"{q}_less_zero_point")
+            self.look_up(q, one, input_of(node, 2), rows)
+            levels = self.levels(node, 1, 3)
+            self.products[node.output[0]] = _Product(node, (rows,), (), levels, one)
+            return
         if q not in self.reals or self.points.get(input_of(node, 2)) != q:
             raise UnusableError(REFUSED)
-        one = np.ones((), np.float32)
         if other in self.reals:
             if self.points.get(input_of(node, 3)) != other:
                 raise UnusableError(REFUSED)
@@ -190,10 +210,13 @@ class _Network:
             return True
         if first not in self.products:
             first, second = second, first
-        if first not in self.products or second not in self.scales:
+        if first not in self.products:
             return False
         made = self.products[first]
-        ids, factor = self.scales[second]
+        ids, more = self.scales.get(second, ((), self.known.constant(second)))
+        if more is None:
+            return False
+        factor = scale_values(more)
         left = list(made.scales)
         for each in ids:
             if each not in left:

@@ -174,7 +174,7 @@ class _Apart:
             self.operator(node)
         elif own and self.known.moved(node):
             pass
-        elif own and self.known.copied(node):
+        elif own and (self.known.looked_up(node) or self.known.copied(node)):
             self.nodes.append(node)
         elif own and node.op_type in MOVES and node.input[0] in self.kinds:
             self.move(node)
@@ -240,6 +240,8 @@ class _Apart:
         self, name: str, scale: Array, point: Array | None
     ) -> tuple[str, Quantization]:
         """Type and quantization of `name`, which a node reads with these."""
+        if name in self.known.tables and name not in self.kinds:
+            self.look_up(name, scale, point)
         if name not in self.kinds:
             raise UnusableError(f"{name!r} are not integers that a node before it made")
         kind, given = self.kinds[name]
@@ -252,6 +254,21 @@ class _Apart:
                 "make them equal, or quantize again"
             )
         return kind, given
+
+    def look_up(self, name: str, scale: Array, point: Array | None) -> None:
+        """`name`, the rows of a table, on the grid that its first reader says."""
+        gather = self.known.tables[name]
+        kind = str(self.known.array(gather.input[0]).dtype)
+        given = integers.quantization(scale, point, kind)
+        table, real = self.fresh(f"{gather.input[0]}_real"), self.fresh(f"{name}_real")
+        self.known.levels[table] = self.known.table(name, scale, point)
+        self.note_half(name, scale)
+        self.nodes = [node for node in self.nodes if node is not gather]
+        made = onnx.NodeProto()
+        made.CopyFrom(gather)
+        made.input[0], made.output[0] = table, real
+        self.nodes.append(made)
+        self.round(real, name, kind, given, "")
 
     def move(self, node: onnx.NodeProto) -> None:
         """A node that gives back integers that it was given."""
