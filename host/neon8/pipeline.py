@@ -105,10 +105,10 @@ def calibrate(
     tensor, or contradicts.  CompileError: what is to be refined cannot run in int8.
     """
     from neon8.calibrate.run.run import Task, forget, observe_data, resumable
+    from neon8.evaluate.network import open_network
     from neon8.evaluate.tasks import Setup, users_task
     from neon8.graph.importer import load
     from neon8.refine import budget, thorough
-    from neon8.refine.network import open_network
 
     wanted, shapes = settings.refine, settings.network.shapes
     if wanted.thorough and settings.solve.plain:
@@ -127,10 +127,14 @@ def calibrate(
     # With nothing kept the journal need not be whole, and little is lost with it.
     with resumable(output if keep else None, len(outcome.observation.samples)):
         table = solve(outcome.observation, load(model, shapes=shapes), rules)
+        kept = outcome.kept
+        if network is not None:
+            network = network.runnable(table)
+            kept = network.entered(kept)
         if network is not None and wanted.thorough:
             watch = partial(progress, "choose")
             chosen = thorough.best_of(
-                network, table, outcome.kept, judge=settings.judge, watch=watch
+                network, table, kept, judge=settings.judge, watch=watch
             )
             table = thorough.noted(chosen, table)
         if network is not None and wanted.searches:
@@ -138,7 +142,7 @@ def calibrate(
             searched = budget.more_bits(
                 network,
                 table,
-                outcome.kept,
+                kept,
                 wanted,
                 judge=settings.judge,
                 watch=watch,

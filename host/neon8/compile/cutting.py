@@ -16,11 +16,11 @@ from neon8.runtime.cut_file import NUMBERS, CutFile, End, PartFile
 from neon8.runtime.targets import CUT
 
 
-def cut_for(file: OnnxFile | None, graph: Graph, table: ScaleTable) -> Cut | None:
+def cut_for(file: OnnxFile | None, graph: Graph, *tables: ScaleTable) -> Cut | None:
     """The largest part that neon8 can run; None if that is the whole network.
 
-    file: what `graph` was imported from.  A tensor with factors (5c) has other values
-    inside of the part, so it is not handed on.
+    file: what `graph` was imported from.  A tensor to which a table gives factors (5c)
+    has other values inside of the part, so it is not handed on.
     CompileError: no part can run, or the network was quantized elsewhere.
     """
     refused = refusal(graph)
@@ -32,8 +32,8 @@ def cut_for(file: OnnxFile | None, graph: Graph, table: ScaleTable) -> Cut | Non
         raise CompileError(text)
 
     def sealed(name: str) -> bool:
-        entry = table.tensors.get(name)
-        return entry is not None and bool(entry.factors or entry.offsets)
+        entries = (table.tensors.get(name) for table in tables)
+        return any(each and (each.factors or each.offsets) for each in entries)
 
     found = cut(file, graph, sealed=sealed)
     if found is None:

@@ -20,21 +20,22 @@ from neon8.calibrate.solve import solve_quietly, with_overrides
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
 from neon8.data.inputs import batch_of
-from neon8.data.samples import Data, Sample, gather
+from neon8.data.samples import Data, Sample
 from neon8.errors import CalibrationError, CompileError, DataError
 from neon8.evaluate.evaluate import float_outputs, reading_of
 from neon8.evaluate.labels import check_labels, hint
 from neon8.evaluate.measure import Figures, Judge, Sheet, before_softmax, running
 from neon8.evaluate.metrics import Evaluation, Tally, summary, tally_of
+from neon8.evaluate.network import open_network
 from neon8.evaluate.ranking import Gain, rank_figures
 from neon8.evaluate.runner import FloatRunner
 from neon8.evaluate.scores import Reading
 from neon8.evaluate.tasks import Judged, Setup, TaskFigures
-from neon8.graph.importer import load_compilable
 from neon8.graph.maker import maker
-from neon8.graph.onnx_file import OnnxFile, open_onnx
+from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph
 from neon8.quant.reasons import guards_of
+from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings, SolveSettings
@@ -106,27 +107,33 @@ def compare(
     """
     tried = settings.compare
     rules = with_overrides(SolveSettings(overrides=tried.overrides))
-    file = open_onnx(model, shapes=settings.network.shapes)
-    whole = load_compilable(file)
-    graph = before_softmax(whole)
-    if observation.model_digest != graph.digest:
+    network = open_network(model, shapes=settings.network.shapes)
+    digest = network.graph.digest
+    if observation.model_digest != digest:
         raise CalibrationError(
             f"{model}: the calibration file is of another model, "
             f"{observation.model_name} ({observation.model_digest[:12]}..., not "
-            f"{graph.digest[:12]}...); observe this one"
+            f"{digest[:12]}...); observe this one"
         )
-    compiled = [
-        _compiled(observation, graph, replace(rules, method=method, scheme=scheme))
+    solved = before_softmax(network.graph)
+    tables = {
+        (method, scheme): solve_quietly(
+            observation, solved, replace(rules, method=method, scheme=scheme)
+        )
         for scheme in tried.schemes
         for method in tried.methods
-    ]
+    }
+    network = network.runnable(*tables.values())
+    file, whole = network.file, network.graph
+    graph = before_softmax(whole)
+    compiled = [_compiled(graph, *names, table) for names, table in tables.items()]
     measured = {
         program: _Measured(Tally(), Sheet(), Judged())
         for _, program in compiled
         if program is not None
     }
     reference = Reference(file, graph.outputs)
-    samples = gather(data, reference.inputs, settings=settings)
+    samples = network.gather(data, reference.inputs, settings)
     runner = _float_runner(file, reference, graph)
     setup = Setup.of(settings.judge, reference.inputs, runner.maker)
     exact, read = _measure(
@@ -191,12 +198,11 @@ def _ranked(
 
 
 def _compiled(
-    observation: Observation, graph: Graph, settings: SolveSettings
+    graph: Graph, method: str, scheme: str, table: ScaleTable
 ) -> tuple[Row, bytes | None]:
     """A row without a result yet, and its .n8 file, None if it did not compile."""
-    table = solve_quietly(observation, graph, settings)
     fired = sum(bool(guards_of(entry.reasons)) for entry in table.tensors.values())
-    row = Row(method=settings.method, scheme=settings.scheme, guards=fired)
+    row = Row(method=method, scheme=scheme, guards=fired)
     try:
         return row, compile_model(graph, table)
     except CompileError as error:

@@ -3,13 +3,12 @@
 
 from dataclasses import replace
 
-from neon8.errors import CompileError
 from neon8.graph.layout import channels_first
 from neon8.graph.normalized import normalized
-from neon8.graph.onnx_file import ModelLike, OnnxFile, Shapes, open_onnx
+from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
 from neon8.graph.passes import PASSES
 from neon8.graph.reader import read
-from neon8.graph.remedies import refusal, remedy
+from neon8.graph.remedies import remedy
 from neon8.ir.graph import INTEGERS as KINDS
 from neon8.ir.graph import MAX_RANK, Graph, Node, Tensor
 from neon8.operators.opaque import Opaque
@@ -28,15 +27,6 @@ def load(model: ModelLike, *, shapes: Shapes | None = None) -> Graph:
     graph = convert(channels_first(source, _supported))
     for apply in PASSES:
         graph = apply(graph)
-    return graph
-
-
-def load_compilable(file: OnnxFile) -> Graph:
-    """As load().  CompileError, one line for each: nodes that cannot run in neon8."""
-    graph = load(file)
-    refused = refusal(graph)
-    if refused is not None:
-        raise CompileError(f"{file.path}: {refused.text}", refused.details)
     return graph
 
 

@@ -23,6 +23,7 @@ from neon8.data.few import Kept
 from neon8.data.inputs import as_inputs
 from neon8.errors import CompileError
 from neon8.evaluate.measure import Bench, Figures, Judge, before_softmax
+from neon8.evaluate.network import Network
 from neon8.evaluate.ranking import changes, rank_figures
 from neon8.evaluate.tasks import Setup
 from neon8.files import write_atomic
@@ -43,7 +44,6 @@ from neon8.refine.candidates import (
     weights_of,
 )
 from neon8.refine.curve import Found, Step, as_json
-from neon8.refine.network import Network
 from neon8.refine.sensitivity import FEW, Meter, Watch, nobody
 from neon8.rewrite.bits import in_float32, with_bits, with_wide_weights
 from neon8.settings.stages import DEFAULTS, JudgeSettings, RefineSettings

@@ -17,13 +17,14 @@ import numpy as np
 
 from neon8.arrays import Array, FloatArray
 from neon8.data.arrays import Arrays
-from neon8.data.samples import Data, Sample, gather
+from neon8.data.samples import Data, Sample
 from neon8.errors import DataError
 from neon8.evaluate.measure import Bench, Judge, Sheet, sqnr_of
 from neon8.evaluate.metrics import by_row, top1
+from neon8.evaluate.network import open_network
 from neon8.evaluate.tasks import Setup
 from neon8.graph.maker import maker
-from neon8.graph.onnx_file import OnnxFile, open_onnx
+from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.groups import groups_of
 from neon8.quant import reasons, table_json
 from neon8.quant.scale_table import ScaleTable
@@ -107,11 +108,11 @@ def diagnose_model(
     """
     top = settings.diagnose.top
     scales = table if isinstance(table, ScaleTable) else table_json.load(table)
-    file = open_onnx(model, shapes=settings.network.shapes)
-    both = pair(file, scales)
+    network = open_network(model, shapes=settings.network.shapes).runnable(scales)
+    file, both = network.file, pair(network, scales)
     inputs = both.reference.inputs
     part = replace(settings.data, limit=settings.data.limit or SAMPLES)
-    given = gather(data, inputs, settings=replace(settings, data=part))
+    given = network.gather(data, inputs, replace(settings, data=part))
     setup = Setup.of(settings.judge, inputs, partial(maker, file))
     run = _Run(both, setup)
     for sample in _told(progress, "samples", given):
@@ -132,7 +133,7 @@ def diagnose_model(
     )
     trials = Trials(scales, bench, run.sheet.figures(bench.cost(scales)))
     changes = _changes(run, tensors, layers, top)
-    if top:
+    if top and not network.cut:  # which observes the file anew
         changes += remedies.recipe(both, run.samples, file.path)
     tried = [
         (change, trials.measure(change))
@@ -140,7 +141,7 @@ def diagnose_model(
     ]
     measured = [each for _, each in tried]
     known = None if isinstance(table, ScaleTable) else table
-    spelled = partial(_with_files, model=Path(model), table=known)
+    spelled = partial(_with_files, model=Path(model), table=known, cut=network.cut)
     return Diagnosis(
         model=str(model),
         n=run.rows * len(run.samples),
@@ -157,12 +158,14 @@ def diagnose_model(
     )
 
 
-def _with_files(remedy: Remedy, *, model: Path, table: str | Path | None) -> Remedy:
+def _with_files(
+    remedy: Remedy, *, model: Path, table: str | Path | None, cut: bool
+) -> Remedy:
     """Complete the command, ready to paste but for CALIBRATION_DATA."""
     scales = str(table or f"{model.stem}.scales.json")
     files = {
         "calibrate": ["--data", CALIBRATION_DATA, "-o", scales],
-        "compile": ["--scales", scales, "-o", f"{model.stem}.n8"],
+        "compile": ["--scales", scales, "-o", f"{model.stem}.n8", *["--cut"] * cut],
     }
     name, _, options = remedy.how.partition(" ")
     line = shlex.join(["neon8", name, str(model), *files[name]])

@@ -16,12 +16,9 @@ from neon8.calibrate.run.reference import Reference
 from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.data.samples import Sample
-from neon8.errors import CompileError
 from neon8.evaluate.measure import before_softmax
+from neon8.evaluate.network import Network
 from neon8.evaluate.runner import as_float32
-from neon8.graph.importer import load_compilable
-from neon8.graph.onnx_file import OnnxFile
-from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import Graph
 from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.reference import centred
@@ -62,21 +59,18 @@ class Pair:
         return tuple(n for n in made if tensors[n].observed and n not in there)
 
 
-def pair(file: OnnxFile, table: ScaleTable) -> Pair:
-    """Prepare the network in `file` with the scales of `table`.
+def pair(network: Network, table: ScaleTable) -> Pair:
+    """Prepare a network with the scales of `table`.
 
-    GraphError; CompileError: the table does not fit, or the network is quantized.
+    GraphError; CompileError: the table does not fit.
     """
-    if is_quantized(file):
-        text = "was quantized elsewhere, so there is no float network to compare with"
-        raise CompileError(f"{file.path}: {text}; give the one that it was made from")
-    whole = load_compilable(file)
+    whole = network.graph
     graph = before_softmax(whole)
     program = lower(graph, table)
     forms = _forms(graph, program)
     wanted = dict.fromkeys((*forms.values(), *graph.outputs))
     fetched = [name for name in wanted if name not in graph.inputs]
-    reference = Reference(file, fetched, tensors=graph.rearranged)
+    reference = Reference(network.file, fetched, tensors=graph.rearranged)
     return Pair(
         graph=graph,
         whole=whole,

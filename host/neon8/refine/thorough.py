@@ -22,6 +22,7 @@ from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
 from neon8.data.inputs import as_inputs
 from neon8.evaluate.measure import Bench, Figures, Judge, before_softmax
+from neon8.evaluate.network import Network
 from neon8.evaluate.ranking import Ranking, rank_figures
 from neon8.evaluate.runner import as_float32
 from neon8.evaluate.tasks import Setup
@@ -31,7 +32,6 @@ from neon8.ir.graph import Graph, nchw
 from neon8.ir.groups import groups_of
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine.layerwise import Choice, Seen, chosen, layers_of
-from neon8.refine.network import Network
 from neon8.refine.sensitivity import Watch, nobody
 from neon8.settings.stages import DEFAULTS, JudgeSettings
 from neon8.text import columns, decimals

@@ -12,8 +12,8 @@ from neon8 import calibrate_model, compile_model, evaluate_model, save_model
 from neon8.calibrate.run.reference import Reference
 from neon8.errors import CompileError, DataError
 from neon8.evaluate.measure import Bench, Figures, before_softmax
+from neon8.evaluate.network import open_network
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import open_onnx
 from neon8.inspection.diagnosis import summary
 from neon8.quant.grid import Grid, ends, on_grid
 from neon8.refine import remedies
@@ -39,7 +39,7 @@ def case(request, tmp_path_factory):
 def test_the_whole_loss_is_that_of_the_library(case):
     path, table, data = case
     graph = before_softmax(load(path))
-    reference = Reference(open_onnx(path), graph.outputs)
+    reference = Reference(path, graph.outputs)
     signal, noise, same = (np.zeros(len(graph.outputs)) for _ in range(3))
     file = compile_model(graph, table)
     with Model.from_bytes(file) as model, model.session() as session:
@@ -245,7 +245,7 @@ def test_what_is_wrong_is_named_and_mended_for_nothing(tmp_path, what, kind, nam
 
 def test_what_does_not_compile_says_why(narrow):
     path, _, table = narrow
-    both = pair(open_onnx(path), table)
+    both = pair(open_network(path), table)
     samples = [{"x": image[np.newaxis]} for image in images(2)]
     wanted = [both.reference.run(each) for each in samples]
     bench = Bench(graph=both.graph, samples=samples, wanted=wanted)

@@ -9,8 +9,8 @@ import pytest
 
 from neon8 import calibrate_model
 from neon8.data.samples import Sample
+from neon8.evaluate.network import open_network
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import open_onnx
 from neon8.operators.reference import centred, quantize
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 from neon8.refine import split
@@ -153,7 +153,7 @@ def test_a_layer_alone_adds_all_that_is_lost(lone):
 
 
 def test_parts_and_the_error_of_the_bias_make_the_total(lone):
-    both = pair(open_onnx(lone[0]), lone[1])
+    both = pair(open_network(lone[0]), lone[1])
     ((name, layer),) = split.layers(both).items()
     x = real(1)
     q = quantize(x, layer.source)
@@ -172,7 +172,7 @@ def test_parts_and_the_error_of_the_bias_make_the_total(lone):
 
 
 def test_a_bias_takes_the_drift_back(lone):
-    both = pair(open_onnx(lone[0]), lone[1])
+    both = pair(open_network(lone[0]), lone[1])
     ((name, layer),) = split.layers(both).items()
     sums = split.empty(layer)
     errors = []
@@ -180,7 +180,7 @@ def test_a_bias_takes_the_drift_back(lone):
         if table is None:
             entry = both.table.layers[name]
             entry = with_bias(layer, entry, sums.drift / sums.count)
-            both = pair(open_onnx(lone[0]), replace(lone[1], layers={name: entry}))
+            both = pair(open_network(lone[0]), replace(lone[1], layers={name: entry}))
         error = 0.0
         for image in real():
             sample = Sample(name="", inputs={"x": image[np.newaxis]})

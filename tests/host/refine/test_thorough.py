@@ -10,12 +10,12 @@ import neon8
 from neon8.calibrate.run.reference import Reference
 from neon8.cli.main import main
 from neon8.data.few import Kept
-from neon8.errors import CalibrationError, CompileError, DataError
+from neon8.errors import CompileError, DataError
 from neon8.evaluate.measure import Bench, before_softmax
+from neon8.evaluate.network import open_network
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from neon8.pipeline import calibrate
-from neon8.refine.network import open_network
 from neon8.refine.thorough import as_text, best_of, divided
 from neon8.rewrite.rounding import moved
 from onnx_nets import net, node, save
@@ -193,7 +193,7 @@ def test_the_command(path, made, tmp_path, capsys):
 
 def test_networks_that_cannot_be_chosen(tmp_path):
     other = quantized_by_ort(tmp_path, network(), [{"x": each} for each in images(4)])
-    with pytest.raises(CalibrationError, match="was quantized elsewhere"):
+    with pytest.raises(CompileError, match="was quantized elsewhere"):
         open_network(other)
     nodes = [node("Det", "x", "y")]
     model = net(nodes, {"x": (1, 4, 4)}, "y", {})
