@@ -15,8 +15,9 @@ bytes, factors of such tensors are rounded up to powers of the root of 2.
 The gain is predicted at the outputs of layers: rounding noise, step^2 / 12 for each
 input and weight, against the variance observed before their activations. Through
 functions and products noise is followed to the layers behind them (noise.py). Factors
-are used only if noise exceeds LEAST_NOISE of the signal without them and is GAIN or
-DENSE_GAIN times smaller with them; of tensors near functions less is enough.
+are used only if noise exceeds LEAST_NOISE of the signal without them and is GAIN times
+smaller with them; DENSE_GAIN or NEAR_DENSE_GAIN times where they change how weights are
+rounded.
 """
 
 import math
@@ -36,12 +37,10 @@ from neon8.quant.grid import Grid
 from neon8.quant.limits import MAX_FACTOR
 from neon8.quant.scale_table import TensorScale
 
-LEAST_NOISE = 1e-3
-GAIN = 2.0
+LEAST_NOISE = 1e-4
+GAIN = 1.25
 DENSE_GAIN = 4.0
 """Where a layer that is not depthwise reads the tensor."""
-NEAR_LEAST_NOISE = 1e-4
-NEAR_GAIN = 1.25
 NEAR_DENSE_GAIN = 1.5
 """The same of tensors that functions read or make."""
 RATIOS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0)
@@ -129,14 +128,11 @@ def _best(
     entries = {groups[name]: tensors[name] for name in part.channels}
     steps = {group: each.scale for group, each in entries.items()}
     before = _noise(part, readers, groups, steps, np.ones(part.count))
-    near = part.tabled
-    if before is None or before <= (NEAR_LEAST_NOISE if near else LEAST_NOISE):
+    if before is None or before <= LEAST_NOISE:
         return None
-    weights = _weights(part, readers)
-    if weights is None:
-        gain = NEAR_GAIN if near else GAIN
-    else:
-        gain = NEAR_DENSE_GAIN if near else DENSE_GAIN
+    weights, gain = _weights(part, readers), GAIN
+    if weights is not None:
+        gain = NEAR_DENSE_GAIN if part.tabled else DENSE_GAIN
     found, least = None, _decibels(before / gain)
     for factors in _candidates(part, groups, spans, weights):
         limits = _limits(part, groups, spans, factors, reserve=True)
