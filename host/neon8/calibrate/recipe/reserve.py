@@ -8,7 +8,10 @@ method chooses as for these bits.
 
 Few samples.  Others have larger values. With n samples a range ends SHARE (1 / sqrt(n)
 - 1 / sqrt(ENOUGH)) of itself beyond what the method chose, but not beyond what the
-activation lets through. Inputs are what the user knows best, and stay as they are.
+activation lets through. Where the method clips, these samples have shown how large
+values can be, and the more it clips the less their number matters: the reserve shrinks
+by SHOWN times the share of the largest value that is cut off. Inputs are what the user
+knows best, and stay as they are.
 """
 
 import math
@@ -31,6 +34,8 @@ ENOUGH = 64
 """With so many samples ranges end where the method says."""
 SHARE = 0.75
 """More costs tensors with many values in each sample more than it brings others."""
+SHOWN = 8
+"""Where an eighth of the largest value is clipped, there is no reserve."""
 LARGEST = 1e38
 """Ranges end there at most, so that what is beyond fits float32 as well."""
 
@@ -63,9 +68,12 @@ def bounds(graph: Graph, groups: Mapping[str, str]) -> dict[str, Range]:
 def with_reserve(entry: TensorScale, bound: Range, *, samples: int) -> TensorScale:
     """The entry with a range that `samples` samples leave room for."""
     more = SHARE * (1 / math.sqrt(samples) - 1 / math.sqrt(ENOUGH))
-    if more <= 0 or "dead" in entry.reasons:
+    largest = max(-(entry.min or 0.0), entry.max or 0.0)
+    if more <= 0 or largest == 0 or "dead" in entry.reasons:
         return entry
     lo, hi = entry.threshold
+    clipped = max(0.0, 1 - max(-lo, hi) / largest)
+    more *= max(0.0, 1 - SHOWN * clipped)
     least, most = max(bound[0], -LARGEST), min(bound[1], LARGEST)
     lo, hi = min(lo, max((1 + more) * lo, least)), max(hi, min((1 + more) * hi, most))
     scale, zero_point = Grid(entry.scheme, entry.bits).cover(lo, hi)

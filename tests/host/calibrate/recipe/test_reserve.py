@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranges that means read, and ranges of few samples."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import graph_executor
 import neon8
-from neon8.calibrate.recipe.reserve import ENOUGH, SHARE
+from neon8.calibrate.recipe.reserve import ENOUGH, SHARE, SHOWN, with_reserve
 from onnx_nets import net, node, save
 
 F = np.float32
@@ -96,6 +98,17 @@ def test_few_samples_leave_a_reserve(tmp_path, count):
     more = SHARE * (1 / np.sqrt(count) - 1 / np.sqrt(ENOUGH))
     assert entry.scale / plain.tensors["r"].scale == pytest.approx(1 + more, rel=1e-6)
     assert ("reserve" in entry.reasons) == (count < ENOUGH)
+
+
+@pytest.mark.parametrize("covered", [1.1, 1.0, 0.95, 1 - 1 / SHOWN, 0.5])
+def test_the_more_is_clipped_the_smaller_it_is(tmp_path, covered):
+    table = neon8.calibrate_model(made(tmp_path), samples(4), plain=True)
+    entry = table.tensors["r"]
+    entry = replace(entry, max=entry.threshold[1] / covered)
+    found = with_reserve(entry, (0.0, np.inf), samples=4)
+    share = max(0, 1 - SHOWN * max(0, 1 - covered))
+    more = share * SHARE * (1 / 2 - 1 / np.sqrt(ENOUGH))
+    assert found.scale / entry.scale == pytest.approx(1 + more, rel=1e-6)
 
 
 def test_inputs_have_none_nor_what_an_activation_bounds(tmp_path):
