@@ -2,6 +2,8 @@
 """neon8 evaluate."""
 
 import argparse
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
@@ -12,6 +14,11 @@ if TYPE_CHECKING:
     from neon8.evaluate.detection import Detections
     from neon8.evaluate.metrics import Evaluation
     from neon8.evaluate.tasks import TaskFigures
+
+FAIR_F1 = 97.0
+FAIR_LOSS = 0.5
+FAIR_DB = 20.0
+"""Below these int8 loses much: percent, points of top-1 that are sure, dB."""
 
 SUMMARY = "measure a network, float or int8, on samples"
 
@@ -96,7 +103,9 @@ def run(arguments: argparse.Namespace) -> str:
     model, data, settings = arguments.model, arguments.data, arguments.settings
     with watcher("evaluate", quiet=arguments.quiet) as watch:
         result = evaluate_model(model, data, settings=settings, watch=watch)
-    return json.dumps(as_json(result)) if arguments.json else as_text(result)
+    if arguments.json:
+        return json.dumps(as_json(result))
+    return "\n".join([as_text(result), *_remedy(arguments, result)])
 
 
 def as_text(result: "Evaluation") -> str:
@@ -125,6 +134,42 @@ def as_text(result: "Evaluation") -> str:
     if result.hint is not None:
         lines.append(f"hint: {result.hint}")
     return "\n".join(lines)
+
+
+def _remedy(arguments: argparse.Namespace, result: "Evaluation") -> list[str]:
+    """What brings more accuracy to an int8 network that lost much."""
+    settings = arguments.settings
+    reference = settings.evaluate.reference
+    lost = _lost(result)
+    made = [Path(str(path or "")).suffix for path in (arguments.model, reference)]
+    if not lost or made != [".n8", ".onnx"]:
+        return []
+    from neon8.refine.diagnosis import CALIBRATION_DATA
+
+    words = ["neon8", "calibrate", reference, "--data", CALIBRATION_DATA]
+    if settings.data.preprocess is not None:
+        words += ["--preprocess", settings.data.preprocess]
+    for name, dims in (settings.network.shapes or {}).items():
+        words += ["--shape", f"{name}={','.join(map(str, dims))}"]
+    words += ["--max-cost", "1.25", "-o", f"{Path(reference).stem}.scales.json"]
+    said = f"hint: {lost}: int8 loses much here; int16 where it gains most may bring it"
+    return [f"{said} back:", f"      {shlex.join(map(str, words))}"]
+
+
+def _lost(result: "Evaluation") -> str:
+    """The figure that says so, "" if the network keeps what matters."""
+    from neon8.text import printable
+
+    found = result.detection
+    if found is not None and found.f1 is not None:
+        return f"F1 of boxes {found.f1:.2f} %" if found.f1 < FAIR_F1 else ""
+    if result.change_range is not None:
+        sure = result.change_range.high < -FAIR_LOSS
+        return f"top-1 changes by {result.change:+.2f} points" if sure else ""
+    for output in result.outputs:
+        if output.name == result.worst and output.judged_db < FAIR_DB:
+            return f"output {printable(repr(output.name))} {output.judged_db:.2f} dB"
+    return ""
 
 
 def _headline(result: "Evaluation") -> str:

@@ -3,6 +3,7 @@
 
 import json
 import math
+import shlex
 
 import numpy as np
 import pytest
@@ -232,6 +233,26 @@ def network(tmp_path, monkeypatch):
     np.save("x.npy", x)
     neon8.save_model(neon8.compile_model(path, neon8.calibrate_model(path, x)), "n.n8")
     return ["evaluate", "n.n8", "--data", "x.npy", "--reference", str(path)]
+
+
+def test_much_is_lost(network, capsys):
+    """The command that brings more is ready to paste, and only where much is lost."""
+    assert cli.main(network) == 0
+    assert "hint" not in capsys.readouterr().out
+    path, x = network[-1], np.load("x.npy")
+    table = neon8.calibrate_model(path, x / 8)  # ranges that are far too small
+    neon8.save_model(neon8.compile_model(path, table), "n.n8")
+    assert cli.main(network) == 0
+    hint, line = capsys.readouterr().out.splitlines()[-2:]
+    assert hint.startswith("hint: output 'y' ")
+    words = shlex.split(line)
+    assert words[:2] == ["neon8", "calibrate"]
+    words[words.index("CALIBRATION_DATA")] = "x.npy"
+    assert cli.main([*words[1:], "--quiet"]) == 0
+    neon8.save_model(neon8.compile_model(path, words[-1]), "n.n8")
+    capsys.readouterr()
+    assert cli.main(network) == 0
+    assert "hint" not in capsys.readouterr().out
 
 
 def test_the_users_function(network, capsys):
