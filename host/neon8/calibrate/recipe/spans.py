@@ -8,7 +8,9 @@ number of values over ALIKE + UNLIKE / samples. A range that ends x tails beyond
 largest value clips 2 tail^2 e^-x / N, the mean square of what is cut off, and rounds
 with steps as large as the range is. A channel reaches to where both together are least,
 beyond what was seen by at most HEADROOM / sqrt(samples) of it; with SETTLED values not
-beyond it, since room for what is rare makes the steps of all other values larger.
+beyond it, since room for what is rare makes the steps of all other values larger. Of
+MANY values a few far from all others are not worth it either: what is beyond RARE
+standard deviations of the mean is clipped, but no more than half of the largest value.
 """
 
 import math
@@ -30,6 +32,9 @@ UNLIKE = 128
 HEADROOM = 1.5
 SETTLED = 10_000
 """Values of a channel; with so many it reaches as far as was seen."""
+MANY = 250_000
+RARE = 13.0
+"""Chance alone takes no exponential tail as far, of so many values."""
 MARGINS = np.arange(49) / 4
 """In tails, between the end of what was seen and that of the range."""
 STEPS = 255
@@ -126,6 +131,9 @@ def observed(
     number = np.maximum(before.count / (ALIKE + UNLIKE / samples), math.e)
     depth = elementary.log(number)
     seen = _activated(activation, lo), _activated(activation, hi)
+    rare = np.where(before.count < MANY, np.inf, RARE * np.sqrt(before.variance()))
+    lo = np.maximum(lo, np.minimum(mean - rare, lo / 2))
+    hi = np.minimum(hi, np.maximum(mean + rare, hi / 2))
     reach = []
     for sign, end, other in ((-1, lo, seen[1]), (1, hi, seen[0])):
         tail = np.maximum((end - mean) * sign, 0)[:, np.newaxis] / depth[:, np.newaxis]

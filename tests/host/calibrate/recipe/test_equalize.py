@@ -207,3 +207,15 @@ def test_few_values_get_room_above_what_was_seen_and_many_do_not(side, room, tmp
     entry = neon8.calibrate_model(path, samples).tensors["t1"]
     assert entry.factors
     assert room[0] < entry.threshold[1] / entry.max < room[1]
+
+
+@pytest.mark.parametrize(("side", "room"), [(48, (0.95, 1.08)), (96, (0.45, 0.8))])
+def test_a_value_far_from_many_others_is_clipped(side, room, tmp_path):
+    """What is read of t1 is divided by its factors, so all channels have outliers."""
+    shape = (*SHAPE[:-2], side, side)
+    path = save(tmp_path, network(drift=DRIFT, shape=shape))
+    samples = np.random.default_rng(5).normal(size=(28, *shape)).astype(F)
+    samples[3, ..., 20, 20:22] *= 60
+    entry = neon8.calibrate_model(path, samples).tensors["t1"]
+    assert entry.factors
+    assert room[0] < entry.threshold[1] / entry.max < room[1]
