@@ -28,6 +28,7 @@ from neon8.ir.graph import Tensor as GraphTensor
 from neon8.ir.program import Op, Tensor
 from neon8.operators.activation import bound
 from neon8.operators.build import FLOAT, INT8, INT16, Build, ratio
+from neon8.operators.composition import Parts
 from neon8.operators.constants import append_constant
 from neon8.operators.convolution import affine_layer, make_affine
 from neon8.operators.factors import (
@@ -216,13 +217,8 @@ class WithConstant(Activated):
         return self.function in ("add", "subtract")
 
     def fits_int8(self, graph: Graph) -> bool:
-        """False where the constant is broadcast along some axes from the fourth on.
-
-        The scale of a constant of a quantized file is not known any more.
-        """
-        out, source = (graph.tensors[name] for name in (self.output, self.inputs[0]))
-        spread = aligned(source.dims, out.rank)[3] not in (1, out.shape[3])
-        return not (graph.quantized or spread or self.function in ONLY_FLOAT.values())
+        """The scale of a constant of a quantized file is not known any more."""
+        return not (graph.quantized or self.function in ONLY_FLOAT.values())
 
     @property
     def lowest(self) -> float:
@@ -471,6 +467,26 @@ def check_broadcast(source: Source, node: OnnxNode) -> None:
         if any(a not in (1, b) for a, b in zip(shape, nchw(out), strict=True)):
             text = f"tensor {name!r} is broadcast along some of the axes from the"
             raise failure(source, node, f"{text} fourth on only")
+
+
+def spread(p: Parts) -> bool:
+    """Expand of tensors that are broadcast as N C H W does not show.
+
+    Along the axes from the fourth on, which are one there.
+    """
+    out = p.source.shapes.get(p.node.outputs[0])
+    inputs = list(p.node.inputs)
+    for place, name in enumerate(inputs):
+        dims = p.source.shapes.get(name)
+        if out is None or dims is None or name in p.source.constants:
+            continue
+        dims = (1,) * (len(out) - len(dims)) + dims
+        if nchw(dims)[3] not in (1, nchw(out)[3]):
+            inputs[place] = p.add("Expand", name, [*dims[:3], *out[3:]])
+    if inputs == list(p.node.inputs):
+        return False
+    p.append(p.node.operator, inputs, p.node.outputs, p.node.attributes, layer=True)
+    return True
 
 
 def with_constant(
@@ -801,6 +817,9 @@ FAMILY = Family(
         "Sub": subtract,
         "Sum": partial(add_all, mean=False),
     },
+    compositions=dict.fromkeys(
+        ("Add", "Div", "Max", "Min", "Mul", "Pow", "Sub"), spread
+    ),
     lower={
         **dict.fromkeys(FUNCTIONS, lower_binary),
         Maximum: lower_extreme,

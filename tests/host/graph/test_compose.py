@@ -213,3 +213,18 @@ def test_places_of_a_grid(tmp_path, size, corners):
     weights = {"size": np.array(size, np.int64)}
     shapes = {"x": (size[0], rank, rank + 1)}
     assert_same(tmp_path, net(nodes, shapes, "y", weights, opset=20))
+
+
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Max", "Min"])
+def test_broadcast_along_some_of_the_axes_from_the_fourth_on(tmp_path, operator):
+    """As the places of a deformable attention, which have a box for all points."""
+    nodes = [
+        node("Relu", "x", "a"),
+        node("Sigmoid", "z", "b"),
+        node(operator, "a b", "c"),
+        node(operator, "b c", "d"),
+        node("Add", "d w", "y"),
+    ]
+    shapes = {"x": (1, 5, 2, 3, 4), "z": (1, 5, 1, 1, 4)}
+    weights = {"w": weight(1, 1, 1, 3, 1)}
+    assert_same(tmp_path, net(nodes, shapes, "y", weights, opset=17))
