@@ -74,6 +74,9 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     if (!taps_ok(step, 0, height, in->dims[2]) || !taps_ok(step, height, count, in->dims[3])) {
         return n8_malformed(reader, "an index is outside its input, or a weight is too large");
     }
+    if (out->type == N8_TYPE_S8 && out->dims[1] % N8_PIXEL != 0) {
+        step->placing = N8_READS_SLICES; // the padding of the channels is written
+    }
     if (taps == LINEAR) {
         const struct n8_kernels *kernels = &reader->model->kernels;
         step->kernel_name =
@@ -198,6 +201,7 @@ const struct n8_operator n8_op_resize = {
     .name = "resize",
     .inputs = {1, 1},
     .fields = N8_FIELD_SCALE | N8_FIELD_GROUPS | N8_FIELD_INDICES | N8_FIELD_VALUES,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,
     .pack = pack,

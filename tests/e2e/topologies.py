@@ -9,6 +9,7 @@ from neon8.operators.conversion import RequantizeOp
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
 from neon8.operators.pooling import PoolOp
+from neon8.operators.resize import ResizeOp
 from neon8.operators.selection import GatherOp
 from programs import program
 from random_convs import bound, random_bias, random_multiplier
@@ -76,6 +77,23 @@ class Drawing:
     def up(self, source, channels):
         """Twice the size, by a convolution of mostly padding."""
         return self.conv(source, channels, pad=source.shape[2] // 2)
+
+    def resize(self, source, size):
+        """Another size, by the two nearest rows and columns."""
+        at = (np.arange(size) + 0.5) * source.shape[2] / size - 0.5
+        low = np.clip(np.floor(at), 0, source.shape[2] - 1)
+        high = np.minimum(low + 1, source.shape[2] - 1)
+        share = np.clip(at - low, 0, 1) * (high > low)
+        indices = np.stack([low, high], 1).reshape(-1).astype(np.int32)
+        values = np.stack([1 - share, share], 1).reshape(-1).astype(np.float32)
+        return self._append(
+            ResizeOp,
+            [source],
+            (*source.shape[:2], size, size),
+            scale=np.float32(1),
+            indices=np.tile(indices, 2),
+            values=np.tile(values, 2),
+        )
 
     def add(self, a, b):
         """The sum of two tensors."""
@@ -251,6 +269,17 @@ def crossed():
     return d.program(d.add(d.conv(a, 32, 3), d.conv(b, 32, 3)))
 
 
+def pyramid(channels):
+    """Maps of four sizes, resized to the largest of them and joined."""
+    d = Drawing(31, 3, 32)
+    x = d.conv(d.image, 16, 3)
+    maps = [x]
+    for _ in range(3):
+        maps.append(d.conv(maps[-1], 16, 3, stride=2))
+    parts = [d.resize(d.conv(each, channels), x.shape[2]) for each in maps]
+    return d.program(d.conv(d.join(*reversed(parts)), 8))
+
+
 def unetpp():
     """A U-Net with a node in between that reads skips of two levels."""
     d = Drawing(21, 3, 16)
@@ -343,12 +372,14 @@ TOPOLOGIES = {
     "twice": twice,
     "elan": lambda: elan(32),
     "dpn": dpn,
+    "pyramid24": lambda: pyramid(24),
 }
 
 AWKWARD = {
     "backwards": (backwards, 1.63),
     "crossed": (crossed, 1.34),
     "elan24": (lambda: elan(24), 1.10),
+    "pyramid12": (lambda: pyramid(12), 1.72),
     "res2net": (res2net, 1.35),
     "uneven": (uneven, 1.19),
     "unetpp": (unetpp, 1.14),
