@@ -9,11 +9,12 @@ from neon8.settings.reader import add_options
 from neon8.settings.stages import CompileSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from neon8.compile.compiler import Compiled
     from neon8.quant.int16_fit import Fit
+    from neon8.runtime.arrays import StepInfo
 
 
 SUMMARY = "turn a network and its scales into an .n8 file"
@@ -65,6 +66,7 @@ network is refused. One .n8 file serves every processor.
 """
 
 SHOWN_NAMES = 5
+REMEDY = "against that, neon8 calibrate"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,6 +112,8 @@ def run(arguments: argparse.Namespace) -> str:
         done += f"\n{in_float(compiled.islands)}"
     if settings.compile.accumulator_aware:
         done += f"\n{grown(compiled.fits)}"
+    if close := ranked(steps, compiled.graph.tensors):
+        done += f"\n{close}"
     if not convolutions:
         return done
     widest = max(convolutions, key=lambda step: step.acc_bound)
@@ -159,6 +163,28 @@ def in_float(islands: dict[str, str]) -> str:
         )
         lines.append(f"  {reason}: {shown}")
     return "\n".join(lines)
+
+
+def ranked(steps: "Sequence[StepInfo]", named: "Collection[str]") -> str:
+    """A line on each layer that ranks int8 values, "" if none does.
+
+    named: the tensors that the user knows.
+    """
+    from neon8.text import printable
+
+    makers = {step.output: step for step in steps}
+    lines = ""
+    for step in steps:
+        source = step.inputs[0] if step.inputs else ""
+        made = makers.get(source)
+        if step.operation == "top" and made is not None and made.dtype == "int8":
+            while source not in named and source in makers:
+                source = makers[source].inputs[0]
+            source = printable(source)
+            layer = printable(step.name)
+            lines += f"\nlayer {layer!r} ranks int8 values: those closer than a step "
+            lines += f"may change places; {REMEDY} --precision int16:{source}"
+    return lines[1:]
 
 
 def grown(fits: "Sequence[Fit]") -> str:
