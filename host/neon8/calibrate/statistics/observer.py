@@ -133,7 +133,7 @@ class Observer:
         if not self._ignore_nonfinite and nonfinite.any():
             first = int(np.flatnonzero(nonfinite)[0])
             nans, infs = self._bank.sample_nans[first], self._bank.sample_infs[first]
-            text = f"{nans} NaN and {infs} infinite values in sample {sample}"
+            text = f"{nans} NaN and {infs} infinite values in {sample}"
             text += "; check the weights and the preprocessing, or --ignore-nonfinite"
             raise CalibrationError(f"tensor {self._names[first]!r}: {text}")
         seen = self._bank
