@@ -11,8 +11,9 @@ from neon8.graph.reader import read
 from neon8.graph.remedies import remedy
 from neon8.ir.graph import INTEGERS as KINDS
 from neon8.ir.graph import MAX_RANK, Graph, Node, Tensor
+from neon8.operators.composition import Parts
 from neon8.operators.opaque import Opaque
-from neon8.operators.registry import IMPORTS, INTEGERS
+from neon8.operators.registry import COMPOSITIONS, IMPORTS, INTEGERS
 from neon8.operators.source import OnnxNode, Source, UnsupportedError, dims_of, failure
 
 
@@ -102,6 +103,8 @@ def _known(
     if any(source.types.get(name) in KINDS for name in wanted):
         operator = INTEGERS.get(node.operator, operator)
     if operator is None:
+        if node.operator in COMPOSITIONS:  # which may say why there is none of it
+            COMPOSITIONS[node.operator](Parts(source=source, node=node, taken=set()))
         raise failure(source, node, remedy(node.operator))
     made = operator(source, node)
     made = made if isinstance(made, tuple) else (made,)

@@ -57,6 +57,9 @@ WORK = 1 << 26
 MAX_LIST = 1 << 20
 """Elements of a list of integers: to onnx it may be a shape with as many dimensions."""
 
+MAX_ELEMENTS = 2**31 - 1
+"""Elements of a tensor: libneon8 refuses one of as many bytes."""
+
 SPARE_BYTES = 1 << 26
 PASSES = 16
 """Folding may read and write SPARE_BYTES, and PASSES times the bytes of the file's own
@@ -260,6 +263,10 @@ def _admit(known: Inference, node: onnx.NodeProto, name: str, kind: Any) -> None
     shape = [dim.dim_value for dim in tensor.shape.dim]
     if tensor.elem_type in INTEGERS and len(shape) == 1 and shape[0] > MAX_LIST:
         raise _failure(known, node, f"makes a list of {shape[0]} integers")
+    if (count := math.prod(shape)) > MAX_ELEMENTS:
+        text = f"makes {count} values, {name!r} of shape {shape}; neon8 takes up to "
+        text += f"{MAX_ELEMENTS} in a tensor: export the network for smaller ones"
+        raise _failure(known, node, text)
     known.types[name] = kind
 
 

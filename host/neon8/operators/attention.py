@@ -8,7 +8,14 @@ import numpy as np
 from neon8.arrays import DoubleArray
 from neon8.operators.composition import Parts
 from neon8.operators.family import Family
-from neon8.operators.source import OnnxNode, constant, integer, real, shape_of
+from neon8.operators.source import (
+    OnnxNode,
+    check_made,
+    constant,
+    integer,
+    real,
+    shape_of,
+)
 
 LOWEST = {"float32": -3e38, "float16": -6e4}
 """What stands for -inf: constants are finite."""
@@ -111,6 +118,7 @@ def _with_past(p: Parts, value: str, at: int, *, output: int) -> str:
 def _fixed_mask(p: Parts, shape: tuple[int, int], past: int) -> DoubleArray:
     """What is added to the scores and is known now, 0 and -inf mostly."""
     node, constants = p.node, p.source.constants
+    check_made(p.source, p.node, *shape)
     mask: DoubleArray = np.zeros(shape)
     if _has(node, 3) and node.inputs[3] in constants:
         given = constants[node.inputs[3]]

@@ -13,6 +13,7 @@ from neon8.ir.graph import INTEGERS
 from neon8.operators.composition import Parts
 from neon8.operators.family import Family
 from neon8.operators.source import (
+    check_made,
     constant,
     dims_of,
     failure,
@@ -193,6 +194,7 @@ def triangle(p: Parts) -> bool:
     dims = dims_of(p.source, p.node, x)
     given = constant(p.source, p.node, 1)
     k = 0 if given is None else int(given.reshape(-1)[0])
+    check_made(p.source, p.node, *dims[-2:])
     every = np.ones(dims[-2:], bool)
     k = min(max(k, -dims[-2]), dims[-1])
     kept = np.triu(every, k) if integer(p.node, "upper", 1) else np.tril(every, k)
@@ -209,6 +211,7 @@ def one_hot(p: Parts) -> bool:
     if count is None or both is None or count.size != 1 or both.size != 2:
         raise failure(p.source, p.node, f"{depth!r} or {values!r} is of another size")
     size, rank = int(count.reshape(-1)[0]), len(dims) + 1
+    check_made(p.source, p.node, size)
     axis = integer(p.node, "axis", -1) % rank
     view = (*dims[:axis], 1, *dims[axis:])
     value = p.add("Reshape", indices, np.array(view, np.int64))

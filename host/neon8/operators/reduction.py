@@ -26,6 +26,7 @@ from neon8.operators.pooling import Pool
 from neon8.operators.source import (
     OnnxNode,
     Source,
+    check_made,
     constant,
     failure,
     integer,
@@ -74,6 +75,7 @@ def reduce(
     depth = extent.shape[1]
     taken = (depth if channels else 1) * math.prod(extent.kernel)
     shape = (1, depth) if channels else (depth, 1)
+    check_made(source, node, *shape, *extent.kernel)
     weight = np.full((*shape, *extent.kernel), 1.0 / taken if kind == "mean" else 1.0)
     groups = 1 if channels else depth
     conv = make_conv(node, weight, np.zeros(shape[0]), groups=groups)

@@ -4,6 +4,7 @@
 The families turn a Source into the nodes of a Graph; no later stage sees ONNX.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -14,6 +15,9 @@ import numpy as np
 from neon8.arrays import AnyArray, Array, DoubleArray
 from neon8.errors import GraphError
 from neon8.ir.graph import FLOATS, INTEGERS, MAX_RANK, FloatArray, Node, Tensor
+
+MAX_MADE = 1 << 26
+"""Values of a constant that the import makes: 8192 queries by as many keys."""
 
 N = TypeVar("N", bound=Node)
 Attribute = (
@@ -84,6 +88,16 @@ def failure(source: Source, node: OnnxNode, text: str) -> UnsupportedError:
     """The error that names file, node and operator."""
     where = f"{source.path}: node {node.name!r} (operator {node.operator})"
     return UnsupportedError(where, text)
+
+
+def check_made(source: Source, node: OnnxNode, *dims: int) -> None:
+    """UnsupportedError: a constant that `node` needs has these dimensions, too many.
+
+    Before it is made: a small file could ask for any.
+    """
+    if math.prod(dims) > MAX_MADE:
+        text = f"needs a constant of shape {list(dims)}; neon8 makes up to {MAX_MADE}"
+        raise failure(source, node, f"{text} values: export it for smaller tensors")
 
 
 def shape_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
@@ -163,8 +177,9 @@ def fitting(source: Source, node: OnnxNode, name: str) -> AnyArray:
     value = value.astype(np.int64) if value.dtype.kind == "V" else value
     for number in (value.min(), value.max()) if value.size else ():
         if not limits.min <= int(number) <= limits.max:
-            text = f"constant {name!r} has {int(number)}, which is outside int32"
-            raise failure(source, node, text)
+            text = f"constant {name!r} has {int(number)}, which is outside int32, in "
+            text += "which neon8 computes integers; export this part in float, or with "
+            raise failure(source, node, f"{text}numbers that fit")
     return np.asarray(value, dtype=np.int32, order="C")
 
 
