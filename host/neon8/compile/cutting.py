@@ -19,12 +19,13 @@ from neon8.runtime.targets import CUT
 def cut_for(file: OnnxFile | None, graph: Graph, *tables: ScaleTable) -> Cut | None:
     """The largest part that neon8 can run; None if that is the whole network.
 
+    An output that is an input as well is in no part, as what runs them gives it back.
     file: what `graph` was imported from.  A tensor to which a table gives factors (5c)
     has other values inside of the part, so it is not handed on.
     CompileError: no part can run, or the network was quantized elsewhere.
     """
     refused = refusal(graph)
-    if refused is None:
+    if refused is None and set(graph.inputs).isdisjoint(graph.outputs):
         return None
     if file is None or graph.quantized:
         what = "a Graph" if file is None else "a network that was quantized elsewhere"
@@ -37,8 +38,10 @@ def cut_for(file: OnnxFile | None, graph: Graph, *tables: ScaleTable) -> Cut | N
 
     found = cut(file, graph, sealed=sealed)
     if found is None:
-        text = f"no part of the network is left to compile: {refused.text}"
-        raise CompileError(text, refused.details[:-1])
+        text = "no part of the network is left to compile"
+        if refused is None:  # there is nothing but outputs that are inputs
+            raise CompileError(text)
+        raise CompileError(f"{text}: {refused.text}", refused.details[:-1])
     return found
 
 
@@ -62,6 +65,10 @@ def files_of(model: bytes, found: Cut, graph: Graph, path: Path) -> dict[Path, b
     if path == STDOUT:
         text = "--cut writes several files beside each other: name a file with -o"
         raise SettingsError(text)
+    if path.suffix in (CUT, ".onnx"):
+        stem = path.name.removesuffix(path.suffix).removesuffix(".cut")
+        text = "-o names the .n8 file, and --cut writes the others beside it"
+        raise SettingsError(f"{path}: {text}; give {path.with_name(f'{stem}.n8')}")
     stem = path.name.removesuffix(".n8")
     named = {
         "before": (f"{stem}.before.onnx", found.before and found.before.model),

@@ -248,5 +248,6 @@ def check_ends(graph: Graph) -> None:
     both = set(graph.inputs) & set(graph.outputs)
     if both:
         raise CompileError(
-            f"output {min(both)!r} is an input as well; remove it from the outputs"
+            f"output {min(both)!r} is an input as well; remove it from the outputs, or "
+            "compile --cut, which gives it back as it came"
         )

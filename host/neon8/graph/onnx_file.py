@@ -278,12 +278,19 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
 
 def _check(path: Path, model: onnx.ModelProto) -> None:
     _check_names(path, model.graph)
+    kinds = (value.type for value in model.graph.output)
+    tensors = [k.tensor_type for k in kinds if k.WhichOneof("value") == "tensor_type"]
+    open_ = [tensor for tensor in tensors if not tensor.HasField("shape")]
     try:
+        for tensor in open_:  # which the checker demands, and inference tells
+            tensor.shape.SetInParent()
         onnx.checker.check_model(model)
     except MemoryError:  # is not the file's fault
         raise
     except Exception as error:  # as above
         raise GraphError(f"{path}: is not valid ONNX: {one_line(error)}") from error
+    for tensor in open_:
+        tensor.ClearField("shape")
     check_size(path, model)
     for sparse in model.graph.sparse_initializer:
         text = f"initializer {sparse.values.name!r} is sparse, which is not supported"

@@ -72,7 +72,7 @@ class PartFile:
 class CutFile:
     """source: SHA-256 of the ONNX file, hex.  parts: by their names in PARTS.
 
-    `inside` and one of the others, at least, are there.
+    `inside` is there, and one of the others, unless an output is an input as well.
     """
 
     source: str
@@ -126,17 +126,18 @@ def _checked(path: Path, value: Any) -> CutFile:
     if not isinstance(value, JsonObject) or value.get("format") != FORMAT:
         text = "is no description of a cut network, as compile --cut writes it"
         raise ModelError(f"{path}: {text}")
-    if value.get("version") != VERSION:
+    if value.get("version") != VERSION or isinstance(value["version"], bool):
         text = f"is of a version that this neon8 does not read; it reads {VERSION}"
         raise ModelError(f"{path}: {text}")
     needed = {"format", "version", "compiled_from", "inputs", "outputs", "inside"}
     _check_keys(path, value, needed, ("before", "after"))
-    if not {"before", "after"} & set(value):
+    inputs, outputs = (_read_ends(path, n, value[n]) for n in ("inputs", "outputs"))
+    if not {"before", "after"} & set(value) and inputs.keys().isdisjoint(outputs):
         raise ModelError(f"{path}: nothing stands before or after the .n8 file")
     return CutFile(
         source=_digest(f"{path}: 'compiled_from'", value["compiled_from"]),
-        inputs=_read_ends(path, "inputs", value["inputs"]),
-        outputs=_read_ends(path, "outputs", value["outputs"]),
+        inputs=inputs,
+        outputs=outputs,
         parts={name: _part(path, name, value[name]) for name in PARTS if name in value},
     )
 

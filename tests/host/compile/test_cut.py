@@ -328,6 +328,59 @@ def test_several_files_are_no_pipe(whole):
         neon8.compile_model(whole.onnx, whole.table, cut=True, output="/dev/stdout")
 
 
+@pytest.mark.parametrize("name", ["net.cut.json", "net.json", "net.onnx"])
+def test_the_other_files_are_named_after_the_n8_file(whole, tmp_path, name):
+    path = tmp_path / name
+    with refused(SettingsError, path, f"give {tmp_path / 'net.n8'}"):
+        neon8.compile_model(whole.onnx, whole.table, cut=True, output=path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_outputs_without_a_shape(tmp_path):
+    """Inference gives it, where the data does not."""
+    model = front()
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    made = Made(tmp_path, model)
+    with neon8.CutModel.open(made.json) as opened, opened.session() as session:
+        assert [each.shape for each in opened.outputs.values()] == [
+            (1, 4, 8, 8),
+            (),
+            (1, 3, 8, 8),
+        ]
+        by_hand = run_by_hand(made.n8, made.samples[0])
+        got = session.run(made.samples[0])
+    assert all(got[n].tobytes() == by_hand[n].tobytes() for n in got)
+
+
+def outward():
+    """A network that neon8 runs whole but for an output that is an input."""
+    model = chain([("Conv", [(4, 3, 3, 3)], {})], (1, 3, 6, 6))
+    model.graph.output.append(model.graph.input[0])
+    return model
+
+
+@pytest.mark.parametrize("make", [outward, front])
+def test_an_output_that_is_an_input_comes_back_as_it_went(tmp_path, make):
+    model = make()
+    if make is front:
+        model.graph.output.append(model.graph.input[0])
+    made = Made(tmp_path, model)
+    with pytest.raises(CompileError, match="--cut"):
+        neon8.compile_model(made.onnx, made.table)
+    sample = made.samples[0]
+    with neon8.CutModel.open(made.json) as opened, opened.session() as session:
+        assert tuple(opened.outputs) == made.graph.outputs
+        got = session.run(sample)
+    assert got["x"].tobytes() == sample["x"].tobytes()
+    with open_model(made.json) as runner:
+        assert runner.run(sample)["x"].tobytes() == sample["x"].tobytes()
+    found = neon8.evaluate_model(made.json, made.samples, reference=made.onnx)
+    assert [each.name for each in found.outputs if each.sqnr_db == np.inf] == (
+        ["q", "x"] if make is front else ["x"]
+    )
+
+
 def test_all_files_or_none(whole, tmp_path):
     (tmp_path / "net.after.onnx").mkdir()
     with refused(SetupError, tmp_path / "net.after.onnx", "no regular file"):
@@ -498,6 +551,7 @@ def part(**entries):
         (lambda _: {}, "no description"),
         (changed(format="neon8"), "no description"),
         (changed(version=2), "version"),
+        (changed(version=True), "version"),
         (changed(more=1), "'more', which is unknown"),
         (without("inside"), "lacks 'inside'"),
         (without("outputs"), "lacks 'outputs'"),
