@@ -30,6 +30,7 @@
 #define out             x10
 #define offset          x11
 #define rows            x12
+#define kind            w13
 
 // Four vectors of what belongs to channels, at N8_OFF_IG_`field`, in v0-v3.
 .macro  load_channels field
@@ -195,16 +196,8 @@
         each    fmul
 .endm
 
-// Scales, adds the float bias, and stores.
-.macro  to_f32
-        scale
-        load_channels BIAS_F32
-        each    fadd
-        to_s32
-.endm
-
-// Stores exactly the channels there are.
-.macro  to_s32
+// Stores exactly the channels there are, 32 bits of each.
+.macro  store32
         cmp     channels, #16
         b.lo    2f
         stp     q16, q17, [out]
@@ -228,10 +221,9 @@
 9:
 .endm
 
-// To int8: leaky slope if there is one, rounding, zero point and clamp, and the stores of exactly
-// the channels there are.
+// From floats to int8: leaky slope if there is one, rounding, zero point and clamp, and the stores
+// of exactly the channels there are.
 .macro  to_s8
-        scale
         ldr     ptr0, [args, #N8_OFF_IG_SLOPE]
         cbz     ptr0, 1f
         add     ptr0, ptr0, offset
@@ -252,10 +244,16 @@
 9:
 .endm
 
-// name, march: of the function. bytes: of 16 channels of output. sums, to: the macros above for
-// both.
-.macro  igemm   name, march, bytes, sums, to
-func    n8_igemm_\name, \march
+// Kernels that differ in what they store only share their code, which is in the one that stores
+// int8: the others say what they are by `kind` and go on there.
+#define SUMS    1       // stores the sums
+#define FLOATS  2       // stores floats
+
+// name, march: of the function. sums: the macro above for both.
+.macro  igemm   name, march, sums
+func    n8_igemm_s8_s8_\name, \march
+        mov     kind, #0
+.Lkind_\name:
         enter   64, D8_TO_D15
         ldr     out, [args, #N8_OFF_IG_OUT]
         ldp     rows, weights, [args, #N8_OFF_IG_ROWS]
@@ -267,19 +265,37 @@ func    n8_igemm_\name, \march
         mov     cursor, rows
         mov     taps_left, taps
         \sums
-        \to
-        add     out, out, #\bytes
+        tbnz    kind, #0, .Lsums\@
+        scale
+        tbnz    kind, #1, .Lfloats\@
+        to_s8
+        add     out, out, #16
+        b       .Lnext\@
+.Lfloats\@:
+        load_channels BIAS_F32
+        each    fadd
+.Lsums\@:
+        store32
+        add     out, out, #64
+.Lnext\@:
         add     offset, offset, #64
         subs    channels, channels, #16
         b.hi    .Lchannels\@            // whose weights begin where those of the last ones end
         leave   64, D8_TO_D15
         ret
-endfunc n8_igemm_\name
+endfunc n8_igemm_s8_s8_\name
 .endm
 
-igemm   s8_s32_neon_1x16, NEON, 64, sums_neon, to_s32
-igemm   s8_f32_neon_1x16, NEON, 64, sums_neon, to_f32
-igemm   s8_s8_neon_1x16, NEON, 16, sums_neon, to_s8
-igemm   s8_s32_dotprod_1x16, DOTPROD, 64, sums_dotprod, to_s32
-igemm   s8_f32_dotprod_1x16, DOTPROD, 64, sums_dotprod, to_f32
-igemm   s8_s8_dotprod_1x16, DOTPROD, 16, sums_dotprod, to_s8
+.macro  other   slot, name, march, kinds
+func    n8_igemm_\slot\()_\name, \march
+        mov     kind, #\kinds
+        b       .Lkind_\name
+endfunc n8_igemm_\slot\()_\name
+.endm
+
+igemm   neon_1x16, NEON, sums_neon
+other   s8_s32, neon_1x16, NEON, SUMS
+other   s8_f32, neon_1x16, NEON, FLOATS
+igemm   dotprod_1x16, DOTPROD, sums_dotprod
+other   s8_s32, dotprod_1x16, DOTPROD, SUMS
+other   s8_f32, dotprod_1x16, DOTPROD, FLOATS

@@ -27,8 +27,8 @@
 //   mark says that four fit. int32 is proved by (12).
 // On arrival at the epilogue: sum0-sum3 (.4s); pixels and channels left (over 4 where tiles
 //   follow); out, residual: this tile's; offset = 4 * its first channel. v0-v7, ptr0-ptr3,
-//   weights, cursor and left are the next tile's. Free are tmp0-tmp3, rows_left, v8-v15 and what is
-//   no sum of v16-v31.
+//   weights, cursor and left are the next tile's. Free are tmp0-tmp3, v8-v15 and what is no sum of
+//   v16-v31.
 // Stack: 144 bytes, callee-saved registers.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
@@ -47,6 +47,7 @@
 #define tmp1            x10
 #define taps_left       x11
 #define tmp2            x12
+#define rows_left       x12     // at the edge
 #define channels        x13
 #define pixels          x14
 #define tmp3            x15
@@ -56,7 +57,7 @@
 #define multiplier      x20
 #define marks           x21
 #define deep            w22
-#define rows_left       x23
+#define kind            x23     // of the kernel, as below
 #define residual        x24
 #define residual_stride x25
 #define offset          x26
@@ -481,8 +482,8 @@
         each    fadd, r0, r1, r2, r3
 .endm
 
-// To int8: leaky slope if there is one, rounding, zero point and clamp, and the stores of exactly
-// the pixels and channels there are.
+// From floats to int8: leaky slope if there is one (tmp0), rounding, zero point and clamp, and the
+// stores of exactly the pixels and channels there are.
 //
 // Bounds: fcvtns saturates to 32 bits, everything after it to 16 and then 8, so nothing wraps and
 //   the clamp sees the right side; NaN becomes 0.
@@ -502,9 +503,7 @@
 #define half1           v13
 #define bytes           v14
 
-.macro  to_s8   scale
-        ldr     tmp0, [args, #N8_OFF_IG_SLOPE]
-        \scale
+.macro  to_s8
         add     tmp1, args, #N8_OFF_IG_ZERO_POINT
         add     tmp2, args, #N8_OFF_IG_LO
         add     tmp3, args, #N8_OFF_IG_HI
@@ -630,11 +629,18 @@
 8:
 .endm
 
-// name: of the function. sums, load: the macros above for its core. bytes: of 4 channels of output.
-// to, scale: those for its epilogue.
-.macro  igemm   name, sums, load, bytes, to, scale
-func    n8_igemm_\name
+// The kernel. Those that differ in what they store only share their code, which is in the one that
+// stores int8 and adds nothing: the others say what they are by `kind` and go on there.
+#define ADD     1       // adds a residual
+#define FLOATS  3       // stores floats
+
+// name: of the function. sums, load: the macros above for its core.
+.macro  igemm   name, sums, load
+func    n8_igemm_s8_s8_\name
+        mov     tmp0, #0
+.Lkind_\name:
         enter   144, SAVED
+        mov     kind, tmp0
         ldr     out_stride, [args, #N8_OFF_IG_OUT_STRIDE]
         ldp     cursor, panel, [args, #N8_OFF_IG_ROWS]
         ldr     channels, [args, #N8_OFF_IG_CHANNELS]
@@ -654,19 +660,23 @@ func    n8_igemm_\name
         ldr     out, [args, #N8_OFF_IG_OUT]
         ldr     residual, [args, #N8_OFF_IG_RESIDUAL]
         ldr     pixels, [args, #N8_OFF_IG_PIXELS]
-    .if \bytes == 16
-        add     out, out, offset
-    .else
-        add     out, out, offset, lsr #2
-    .endif
-        add     residual, residual, offset, lsr #2
+        lsr     tmp0, offset, #2
+        tst     kind, #2
+        csel    tmp1, tmp0, offset, eq
+        add     out, out, tmp1
+        add     residual, residual, tmp0
 
         // One tile of pixels.
 .Lpixels\@:
         ldr     taps_left, [args, #N8_OFF_IG_TAPS]
         \sums
         reduce
-        \to     \scale
+        ldr     tmp0, [args, #N8_OFF_IG_SLOPE]
+        tbnz    kind, #0, .Lother\@
+        scale
+.Lscaled\@:
+        to_s8
+.Lnext\@:
         add     out, out, out_stride, lsl #2
         add     residual, residual, residual_stride, lsl #2
         subs    pixels, pixels, #4
@@ -676,14 +686,31 @@ func    n8_igemm_\name
         subs    channels, channels, #4
         b.hi    .Lchannels\@
 
+        .cfi_remember_state
         leave   144, SAVED
         ret
-endfunc n8_igemm_\name
+        .cfi_restore_state
+
+.Lother\@:
+        tbnz    kind, #1, .Lfloats\@
+        scale_add
+        b       .Lscaled\@
+.Lfloats\@:
+        to_f32
+        b       .Lnext\@
+endfunc n8_igemm_s8_s8_\name
 .endm
 
-igemm   s8_f32_neon_4x4, sums, load_first, 16, to_f32
-igemm   s8_s8_neon_4x4, sums, load_first, 4, to_s8, scale
-igemm   s8_s8_add_neon_4x4, sums, load_first, 4, to_s8, scale_add
-igemm   s8_f32_neon_4x4_a53, sums_in_order, load_first_in_order, 16, to_f32
-igemm   s8_s8_neon_4x4_a53, sums_in_order, load_first_in_order, 4, to_s8, scale
-igemm   s8_s8_add_neon_4x4_a53, sums_in_order, load_first_in_order, 4, to_s8, scale_add
+.macro  other   slot, name, kinds
+func    n8_igemm_\slot\()_\name
+        mov     tmp0, #\kinds
+        b       .Lkind_\name
+endfunc n8_igemm_\slot\()_\name
+.endm
+
+igemm   neon_4x4, sums, load_first
+other   s8_s8_add, neon_4x4, ADD
+other   s8_f32, neon_4x4, FLOATS
+igemm   neon_4x4_a53, sums_in_order, load_first_in_order
+other   s8_s8_add, neon_4x4_a53, ADD
+other   s8_f32, neon_4x4_a53, FLOATS

@@ -12,10 +12,11 @@
 //
 //   void n8_igemm_s8_...(const struct n8_igemm_args *args);
 //
-// A kernel is an instance of `igemm`, at the end of this file: loops over tiles of channels (outer)
-// and of pixels (inner). For a tile it takes one of the macros sums_..., which differ by level, by
-// the core that they were ordered for, and by rows: plain, packed, or transformed by (23); then one
-// of to_...: an epilogue (scale, add_bias, add_residual, round8) and stores (store8, store32).
+// An instance of `igemm`, at the end of this file, is the kernels of all kinds for a level: loops
+// over tiles of channels (outer) and of pixels (inner). For a tile it takes one of the macros
+// sums_..., which differ by level, by the core that they were ordered for, and by rows: plain,
+// packed, or transformed by (23); then an epilogue (scale, add_bias, add_residual, round8) and
+// stores (store8, store32).
 //
 // The sums of pixel p lie in v16 + 2 * p, channels 0-3, and v17 + 2 * p, channels 4-7. Between the
 //   parts: pixels and channels left (over 8 where tiles follow); out, residual: this tile's;
@@ -63,7 +64,9 @@ residual        .req x24
 residual_base   .req x25
 residual_stride .req x26
 small           .req w27
-zero_point      .req w28                // its lowest bit; bits 1 and 2: whether lo and hi clamp
+zero_point      .req w28                // its lowest bit; bits 1 and 2: whether lo and hi clamp;
+                                        // from bit 3 on: kind
+kind            .req w6                 // of a kernel as it begins
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
 // Places on the stack, 16 bytes each if nothing else is said.
@@ -317,7 +320,7 @@ endfunc n8_igemm_8x8_edge
 8:
 .endm
 
-.macro  sums_by_products products, bytes
+.macro  sums_by_products products
         // The operands of the first products, and the bias as the first sum of each pixel.
         ldp     ptr0, ptr1, [cursor]
         mov     left, depth
@@ -382,10 +385,8 @@ endfunc n8_igemm_8x8_edge
 
         // The same for 4 pixels or fewer.
 4:
-    .if \bytes == 8
         cmp     pixels, #2
         b.ls    9f
-    .endif
 10:     subs    left, left, #2 * \products
         multiply \products, 16, 17, 18, 19, ptr0, ptr1, ptr2, ptr3
         b.eq    6f
@@ -399,7 +400,6 @@ endfunc n8_igemm_8x8_edge
 6:      next_tap \products
         b       5b
 
-    .if \bytes == 8
         // And for 2 or fewer, as 7 x 7 leave: the last bytes of a step come from ptr2 and ptr3.
 9:      subs    left, left, #2 * \products
         mov     ptr2, ptr0
@@ -416,16 +416,15 @@ endfunc n8_igemm_8x8_edge
         add     cursor, cursor, #64
         mov     left, depth
         b       9b
-    .endif
 7:
 .endm
 
-.macro  sums_neon bytes
-        sums_by_products 2, \bytes
+.macro  sums_neon
+        sums_by_products 2
 .endm
 
-.macro  sums_neon_depth4 bytes
-        sums_by_products 4, \bytes
+.macro  sums_neon_depth4
+        sums_by_products 4
 .endm
 
 // Sums by dot products of 4 bytes -------------------------------------------------------------
@@ -493,7 +492,7 @@ whole           .req x17                // the bytes of a tap that make up 16 ea
         \dots   3, v14, v15
 .endm
 
-.macro  sums_dotprod bytes
+.macro  sums_dotprod
         ldp     q16, q17, [sp, #BIAS]
         ldp     q18, q19, [sp, #BIAS]
         ldp     q20, q21, [sp, #BIAS]
@@ -565,10 +564,8 @@ whole           .req x17                // the bytes of a tap that make up 16 ea
 
         // 16 bytes of a tile with 4 pixels at most.
 6:
-    .if \bytes == 8
         cmp     pixels, #2
         b.ls    8f
-    .endif
         ldp     ptr0, ptr1, [cursor]
         ldp     ptr2, ptr3, [cursor, #16]
         ldp     q8, q9, [weights]
@@ -580,7 +577,6 @@ whole           .req x17                // the bytes of a tap that make up 16 ea
         cbnz    taps_left, 6b
         b       3b
 
-    .if \bytes == 8
         // The same with 2 pixels at most, as 7 x 7 leave.
 8:      ldp     ptr0, ptr1, [cursor]
         ldp     q8, q9, [weights]
@@ -589,7 +585,6 @@ whole           .req x17                // the bytes of a tap that make up 16 ea
         sixteen dots2
         cbnz    taps_left, 8b
         b       3b
-    .endif
 7:
 .endm
 
@@ -678,9 +673,8 @@ by16            .req x6
         b.ne    1b
 .endm
 
-.macro  sums_dotprod_a55 bytes
+.macro  sums_dotprod_a55
         ldp     q16, q17, [sp, #BIAS]
-    .if \bytes == 8
         // What 7 x 7 and 14 x 14 leave.
         cmp     pixels, #4
         b.hi    8f
@@ -697,7 +691,6 @@ by16            .req x6
 7:      sums_short 2
         b       6f
 8:
-    .endif
         ldr     ptr0, [cursor]
         ldr     d8, [weights]
         ldr     ptr1, [cursor, #8]
@@ -833,7 +826,7 @@ by16            .req x6
         add     v\d\().4s, v3.4s, v9.4s
 .endm
 
-.macro  sums_i8mm bytes
+.macro  sums_i8mm
         .irp    sum, ALL_SUMS
         movi    \sum, #0
         .endr
@@ -874,7 +867,7 @@ by16            .req x6
 
 // Packed pixels: taps follow each other without a gap in the rows as in the weights, so there is
 // one loop. The sums stay in accumulators of 2 pixels and 2 channels.
-.macro  sums_i8mm_packed bytes
+.macro  sums_i8mm_packed
         // The first sums of two channels, for both pixels.
         ldp     q16, q18, [sp, #BIAS]
         ldp     q17, q19, [sp, #BIAS + 32]
@@ -906,10 +899,8 @@ by16            .req x6
 
         // The same of a tile with 4 pixels at most.
 2:
-    .if \bytes == 8
         cmp     pixels, #2
         b.ls    4f
-    .endif
 3:      ldp     q0, q1, [cursor], #64
         ldp     q4, q5, [weights]
         ldp     q6, q7, [weights, #32]
@@ -920,7 +911,6 @@ by16            .req x6
         b.ne    3b
         b       5f
 
-    .if \bytes == 8
         // And with 2 at most, as 7 x 7 leave.
 4:      ldr     q0, [cursor], #64
         ldp     q4, q5, [weights]
@@ -929,7 +919,6 @@ by16            .req x6
         subs    left, left, #8
         matrices 0, 16, 18, 17, 19
         b.ne    4b
-    .endif
 5:
 .endm
 
@@ -988,7 +977,7 @@ taps_at         .req x8
 3:
 .endm
 
-.macro  sums_winograd_dotprod bytes
+.macro  sums_winograd_dotprod
         ldr     taps_at, [args, #N8_OFF_IG_ROWS]
         lsl     twice, depth, #1
         add     thrice, twice, depth
@@ -1037,7 +1026,7 @@ taps_at         .req x8
 // For cores that issue in order: as above, an sdot is followed by a load of what is multiplied some
 // 16 products later. When 8 bytes begin, v0-v6 and v8-v11 are there, and v7 is next. After the last
 // tap, what is loaded are its first rows and the first weights of the panel, which nobody uses.
-.macro  sums_winograd_dotprod_a55 bytes
+.macro  sums_winograd_dotprod_a55
         ldr     taps_at, [args, #N8_OFF_IG_ROWS]
         mov     by16, #16
         lsl     twice, depth, #1
@@ -1134,7 +1123,7 @@ taps_at         .req x8
 //          b v2                               v18  v22  v19  v23     sums of 2 tiles, 2 channels
 //          b v3                               v26  v30  v27  v31
 //          8 bytes of 2 tiles each
-.macro  sums_winograd_i8mm bytes
+.macro  sums_winograd_i8mm
         ldr     taps_at, [args, #N8_OFF_IG_ROWS]
         add     upper, sp, #BIAS
         lsl     twice, depth, #1
@@ -1199,8 +1188,7 @@ taps_at         .req x8
 
 // From sums to floats: fmul((float) acc'', multiplier[n]). Small sums, which hold a magic number,
 // become floats by a subtraction. For their rounding v10 is loaded early.
-.macro  scale   bytes
-    .if \bytes == 8
+.macro  scale
         ldr     ptr0, [args, #N8_OFF_IG_MULTIPLIER]
         ldr     q2, [sp, #MAGIC]
         cbnz    small, 1f
@@ -1218,9 +1206,6 @@ taps_at         .req x8
         .endr
         each_half fmul, v0, v1
 2:
-    .else
-        call    scale
-    .endif
 .endm
 
 // Adds the float bias (4).
@@ -1525,63 +1510,20 @@ taps_at         .req x8
 9:
 .endm
 
-// From sums to what is stored, for each kind of kernel ----------------------------------------
-
-.macro  to_s32
-        store32
-.endm
-
-.macro  to_f32
-        scale   32
-        add_bias
-        store32
-.endm
-
-.macro  to_s8
-        scale   8
-        round8
-        store8
-.endm
-
-.macro  to_s8_add
-        scale   8
-        add_residual
-        round8
-        store8
-.endm
-
-.macro  to_f32_packed
-        unfold_tile
-        to_f32
-.endm
-
-.macro  to_s8_packed
-        scale_round8_folded
-        store8  crossed=1
-.endm
-
-.macro  to_s8_add_packed
-        unfold_tile
-        to_s8_add
-.endm
-
-        // Winograd: where there is a residual.
-.macro  to_s8_add_if
-        scale   8
-        ldr     ptr0, [args, #N8_OFF_IG_RESIDUAL]
-        cbz     ptr0, .Ladded\@
-        add_residual
-.Ladded\@:
-        round8
-        store8
-.endm
-
 // The kernel ----------------------------------------------------------------------------------
 //
-// name, march: of the function. rows: plain, packed or winograd. bytes: of 8 channels of output.
-// sums, to: the macros above for both.
-.macro  igemm   name, march, rows, bytes, sums, to
-func    n8_igemm_\name, \march
+// Kernels that differ in what they store only share their code, which is in the one that stores int8
+// and adds nothing: the others say what they are by `kind` and go on there. Bit 3 is set in all of
+// these, bit 4 where 32 bits are stored, bit 5 for floats.
+#define ADD     0x08    // adds a residual
+#define WORDS   0x18    // stores the sums
+#define FLOATS  0x38
+
+// name, march: of the function. rows: plain, packed or winograd. sums: the macro above for both.
+.macro  igemm   name, march, rows, sums
+func    n8_igemm_s8_s8_\name, \march
+        mov     kind, #0
+.Lkind_\name:
         enter   FRAME, SAVED
         ldp     out_base, out_stride, [args, #N8_OFF_IG_OUT]
         ldr     panel, [args, #N8_OFF_IG_WEIGHTS]
@@ -1589,10 +1531,11 @@ func    n8_igemm_\name, \march
         ldp     taps, depth, [args, #N8_OFF_IG_TAPS]
         ldp     residual_base, residual_stride, [args, #N8_OFF_IG_RESIDUAL]
         mov     offset, #0
-    .if \bytes == 8
         ldp     zero_point, w1, [args, #N8_OFF_IG_ZERO_POINT]   // and lo
         ldp     w2, small, [args, #N8_OFF_IG_HI]
         mov     w3, #0x4b400000
+        tst     kind, #0x10
+        csel    small, small, wzr, eq
         tst     zero_point, #1
         csel    w4, zero_point, wzr, eq
         mul     w5, small, w3
@@ -1603,6 +1546,8 @@ func    n8_igemm_\name, \march
         dup     v3.16b, w1
         dup     v4.16b, w2
         dup     v5.4s, w5
+        and     zero_point, zero_point, #1
+        orr     zero_point, zero_point, kind
         cmn     w1, #128
         cset    w1, ne
         cmp     w2, #127
@@ -1612,33 +1557,26 @@ func    n8_igemm_\name, \march
         stp     q0, q1, [sp, #MAGIC]
         stp     q2, q3, [sp, #ZERO_POINT]
         stp     q4, q5, [sp, #HI]
-    .endif
 
         // One tile of channels: its weights, `panel`, serve all pixels.
 .Lchannels\@:
         ldr     ptr0, [args, #N8_OFF_IG_BIAS]
+        ldr     q4, [sp, #START]
         add     ptr0, ptr0, offset
     .ifc \rows, packed
         ld1r    {v0.2d}, [ptr0], #8
         ld1r    {v1.2d}, [ptr0], #8
         ld1r    {v2.2d}, [ptr0], #8
         ld1r    {v3.2d}, [ptr0]
+        add     v2.4s, v2.4s, v4.4s
+        add     v3.4s, v3.4s, v4.4s
+        stp     q2, q3, [sp, #BIAS + 32]
     .else
         ldp     q0, q1, [ptr0]
     .endif
-    .if \bytes == 8
-        ldr     q4, [sp, #START]
         add     v0.4s, v0.4s, v4.4s
         add     v1.4s, v1.4s, v4.4s
-    .ifc \rows, packed
-        add     v2.4s, v2.4s, v4.4s
-        add     v3.4s, v3.4s, v4.4s
-    .endif
-    .endif
         stp     q0, q1, [sp, #BIAS]
-    .ifc \rows, packed
-        stp     q2, q3, [sp, #BIAS + 32]
-    .endif
         mov     out, out_base
         mov     residual, residual_base
     .ifc \rows, winograd
@@ -1655,8 +1593,18 @@ func    n8_igemm_\name, \march
 .Lpixels\@:
         mov     weights, panel
         mov     taps_left, taps
-        \sums   \bytes
-        \to
+        \sums
+        tbnz    zero_point, #3, .Lother\@
+    .ifc \rows, packed
+        scale_round8_folded
+        store8  crossed=1
+    .else
+        scale
+.Lround\@:
+        round8
+        store8
+    .endif
+.Lnext\@:
         add     out, out, out_stride, lsl #3
         add     residual, residual, residual_stride, lsl #3
         subs    pixels, pixels, #8
@@ -1667,48 +1615,80 @@ func    n8_igemm_\name, \march
         lsl     left, left, #1
     .endif
         add     panel, panel, left, lsl #3
-        add     out_base, out_base, #\bytes
+        tst     zero_point, #0x10
+        mov     ptr0, #8
+        mov     ptr1, #32
+        csel    ptr0, ptr0, ptr1, eq
+        add     out_base, out_base, ptr0
         add     residual_base, residual_base, #8
         add     offset, offset, #32
         subs    channels, channels, #8
         b.hi    .Lchannels\@
+        .cfi_remember_state
         leave   FRAME, SAVED
         ret
-endfunc n8_igemm_\name
+        .cfi_restore_state
+
+        // A tile of another kind.
+.Lother\@:
+    .ifc \rows, packed
+        unfold_tile
+    .endif
+    .ifnc \rows, winograd
+        tbnz    zero_point, #4, .Lwords\@
+    .endif
+        scale
+        add_residual
+    .ifc \rows, packed
+        round8
+        store8
+        b       .Lnext\@
+    .else
+        b       .Lround\@
+    .endif
+    .ifnc \rows, winograd
+.Lwords\@:
+        tbz     zero_point, #5, .Lsums\@
+        call    scale
+        add_bias
+.Lsums\@:
+        store32
+        b       .Lnext\@
+    .endif
+endfunc n8_igemm_s8_s8_\name
 .endm
 
-        // Without a residual, which `other` looks for itself: the two share their code.
-.macro  same_as name, march, other
-func    n8_igemm_\name, \march
-        b       n8_igemm_\other
-endfunc n8_igemm_\name
+.macro  other   slot, name, march, kind
+func    n8_igemm_\slot\()_\name, \march
+        mov     kind, #\kind
+        b       .Lkind_\name
+endfunc n8_igemm_\slot\()_\name
 .endm
 
-igemm   s8_s32_neon, NEON, plain, 32, sums_neon, to_s32
-igemm   s8_f32_neon, NEON, plain, 32, sums_neon, to_f32
-igemm   s8_s8_neon, NEON, plain, 8, sums_neon, to_s8
-igemm   s8_s8_neon_depth4, NEON, plain, 8, sums_neon_depth4, to_s8
-igemm   s8_s8_add_neon, NEON, plain, 8, sums_neon, to_s8_add
+igemm   neon, NEON, plain, sums_neon
+other   s8_s8_add, neon, NEON, ADD
+other   s8_s32, neon, NEON, WORDS
+other   s8_f32, neon, NEON, FLOATS
+igemm   neon_depth4, NEON, plain, sums_neon_depth4
 
-igemm   s8_s32_dotprod, DOTPROD, plain, 32, sums_dotprod, to_s32
-igemm   s8_f32_dotprod, DOTPROD, plain, 32, sums_dotprod, to_f32
-igemm   s8_s8_dotprod, DOTPROD, plain, 8, sums_dotprod, to_s8
-igemm   s8_s8_add_dotprod, DOTPROD, plain, 8, sums_dotprod, to_s8_add
-igemm   s8_f32_dotprod_a55, DOTPROD, plain, 32, sums_dotprod_a55, to_f32
-igemm   s8_s8_dotprod_a55, DOTPROD, plain, 8, sums_dotprod_a55, to_s8
-igemm   s8_s8_add_dotprod_a55, DOTPROD, plain, 8, sums_dotprod_a55, to_s8_add
-igemm   s8_s8_add_dotprod_winograd, DOTPROD, winograd, 8, sums_winograd_dotprod, to_s8_add_if
-same_as s8_s8_dotprod_winograd, DOTPROD, s8_s8_add_dotprod_winograd
-igemm   s8_s8_add_dotprod_winograd_a55, DOTPROD, winograd, 8, sums_winograd_dotprod_a55, \
-        to_s8_add_if
-same_as s8_s8_dotprod_winograd_a55, DOTPROD, s8_s8_add_dotprod_winograd_a55
+igemm   dotprod, DOTPROD, plain, sums_dotprod
+other   s8_s8_add, dotprod, DOTPROD, ADD
+other   s8_s32, dotprod, DOTPROD, WORDS
+other   s8_f32, dotprod, DOTPROD, FLOATS
+igemm   dotprod_a55, DOTPROD, plain, sums_dotprod_a55
+other   s8_s8_add, dotprod_a55, DOTPROD, ADD
+other   s8_f32, dotprod_a55, DOTPROD, FLOATS
+igemm   dotprod_winograd, DOTPROD, winograd, sums_winograd_dotprod
+other   s8_s8_add, dotprod_winograd, DOTPROD, ADD
+igemm   dotprod_winograd_a55, DOTPROD, winograd, sums_winograd_dotprod_a55
+other   s8_s8_add, dotprod_winograd_a55, DOTPROD, ADD
 
-igemm   s8_s32_i8mm, I8MM, plain, 32, sums_i8mm, to_s32
-igemm   s8_f32_i8mm, I8MM, plain, 32, sums_i8mm, to_f32
-igemm   s8_s8_i8mm, I8MM, plain, 8, sums_i8mm, to_s8
-igemm   s8_s8_add_i8mm, I8MM, plain, 8, sums_i8mm, to_s8_add
-igemm   s8_f32_i8mm_packed, I8MM, packed, 32, sums_i8mm_packed, to_f32_packed
-igemm   s8_s8_i8mm_packed, I8MM, packed, 8, sums_i8mm_packed, to_s8_packed
-igemm   s8_s8_add_i8mm_packed, I8MM, packed, 8, sums_i8mm_packed, to_s8_add_packed
-igemm   s8_s8_add_i8mm_winograd, I8MM, winograd, 8, sums_winograd_i8mm, to_s8_add_if
-same_as s8_s8_i8mm_winograd, I8MM, s8_s8_add_i8mm_winograd
+igemm   i8mm, I8MM, plain, sums_i8mm
+other   s8_s8_add, i8mm, I8MM, ADD
+other   s8_s32, i8mm, I8MM, WORDS
+other   s8_f32, i8mm, I8MM, FLOATS
+igemm   i8mm_packed, I8MM, packed, sums_i8mm_packed
+other   s8_s8_add, i8mm_packed, I8MM, ADD
+other   s8_f32, i8mm_packed, I8MM, FLOATS
+igemm   i8mm_winograd, I8MM, winograd, sums_winograd_i8mm
+other   s8_s8_add, i8mm_winograd, I8MM, ADD
