@@ -35,6 +35,9 @@ from neon8.operators.source import (
 )
 from neon8.operators.windows import MAX_EXTENT
 
+ENDLESS = 5000.0
+"""A fill from here on stands for infinity, of which no scale is made."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gather(Node):
@@ -53,6 +56,11 @@ class Gather(Node):
     moves = True
     keeps_values = True
     follows = True
+
+    @property
+    def shares_scale(self) -> bool:
+        """False if it fills in what the range of the others may lack."""
+        return self.fill == 0 or abs(self.fill) >= ENDLESS
 
     @property
     def keeps_sign(self) -> bool:

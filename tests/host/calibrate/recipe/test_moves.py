@@ -109,3 +109,21 @@ def test_blocks_without_factors_have_steps_of_their_own(times, gain, tmp_path):
 def test_the_same_bytes_in_any_order_and_split(tmp_path):
     table = table_of_any_order_and_split(saved(tmp_path, shuffle), SAMPLES)
     assert table.tensors["ua"].factors
+
+
+def test_what_a_pad_puts_in_has_room_beside_small_values(tmp_path):
+    nodes = [
+        node("Pad", "t pads one", "p"),
+        node("Conv", "p a", "y", "a"),
+        node("Conv", "t b", "z", "b"),
+    ]
+    shapes = {"a": (4, CHANNELS, 3, 3), "b": (4, CHANNELS, 1, 1)}
+    nodes, weights, outputs = network(nodes, shapes, "y z")
+    weights["stem"] /= 16
+    weights |= {"pads": [0, 0, 1, 1] * 2, "one": np.array(1.0)}
+    kept = {k: np.array(v, F if k != "pads" else np.int64) for k, v in weights.items()}
+    path = save(tmp_path, net(nodes, {"x": SHAPE}, outputs, kept))
+    table = neon8.calibrate_model(path, SAMPLES)
+    assert table.tensors["t"].scale < table.tensors["p"].scale
+    assert table.tensors["p"].threshold[1] >= 1
+    assert sqnr(path, table) > 30
