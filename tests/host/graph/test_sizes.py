@@ -5,11 +5,13 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 
 from neon8.errors import GraphError
 from neon8.graph.importer import load
+from neon8.operators.opaque import opaque_nodes
 from onnx_nets import net, node, save
 from refusals import refused
 
@@ -112,3 +114,20 @@ print(node.name, node.reason)
     )
     assert "big needs a constant of shape" in done.stdout
     assert "export it for smaller tensors" in done.stdout
+
+
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div", "Mod", "Equal"])
+def test_integers_that_int32_lacks_are_refused(tmp_path, operator):
+    """Arithmetic with them would wrap from the first sample on."""
+    result = onnx.TensorProto.BOOL if operator == "Equal" else INT64
+    model = net(
+        [node(operator, "x b", "y", "big")],
+        {"x": (1, 4)},
+        "y",
+        {"b": numbers(2**31)},
+        types={"x": INT64, "y": result},
+    )
+    (opaque,) = opaque_nodes(load(save(tmp_path, model)))
+    assert opaque.name == "big"
+    assert "constant 'b' has 2147483648, which is outside int32" in opaque.reason
+    assert "export this part in float, or with numbers that fit" in opaque.reason
