@@ -39,15 +39,20 @@ def quantized(
     *,
     method: str = "MinMax",
     percentile: float | None = None,
+    symmetric: bool = False,
 ) -> onnx.ModelProto:
     """The Q/DQ network: asymmetric int8 activations, int8 weights per channel.
+
+    symmetric: with zero points of 0.
 
     After the pre-processing that onnxruntime recommends, which folds normalisations.
     Softmax stays float, as in neon8: in 8 bits most probabilities would be 0. One scale
     for all weights of a layer where onnxruntime fails with more, as on a convolution
     whose bias is a node of its own.
     """
-    extra = {} if percentile is None else {"CalibPercentile": percentile}
+    extra: dict[str, object] = {"ActivationSymmetric": symmetric}
+    if percentile is not None:
+        extra["CalibPercentile"] = percentile
     rows = list(samples)
     with tempfile.TemporaryDirectory() as folder:
         prepared, output = (str(Path(folder) / f"{n}.onnx") for n in ("a", "b"))

@@ -55,7 +55,8 @@ class Peer:
 
 
 TF_ENHANCED = "post_training_tf_enhanced"
-# Entropy of onnxruntime is MinMax: of its 128 bins for 128 levels none can go.
+# Entropy of onnxruntime is MinMax: of its 128 bins for 128 levels none can go. uint8
+# is the same grid as int8; reduce_range takes bits that only saturating sums want.
 PEERS = {
     "onnxruntime": Peer(
         "",
@@ -63,6 +64,7 @@ PEERS = {
             "MinMax": {},
             "Percentile 99.99": {"method": "Percentile", "percentile": 99.99},
             "Percentile 99.9": {"method": "Percentile", "percentile": 99.9},
+            "symmetric": {"symmetric": True},
         },
     ),
     "aimet": Peer(

@@ -2,7 +2,7 @@
 """What whole networks cost in int8: a row for each, and docs/networks.md of them.
 
 Networks with random weights are built from their published definitions; trained ones
-are given by --model.
+are given by --model.  With --beside, what int8 by onnxruntime loses is shown instead.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from bench import pages
+from bench.networks import beside
 from bench.networks.catalogue import NETWORKS
 from bench.networks.measure import (
     CALIBRATION,
@@ -23,6 +24,9 @@ from bench.networks.measure import (
 )
 from neon8.data.preprocess import Preprocess
 
+PROGRAM = ".venv/bin/python -m bench.networks.report"
+LEEWAY = 0.5
+"""dB by which onnxruntime may be ahead."""
 WORDS = ("input", "float islands", "ARM = x86")
 HEADER = (
     *("network", "input", "MMACs", "layers", "float islands", "weights, kB"),
@@ -117,9 +121,16 @@ def main() -> int:
         metavar=("FILE.onnx", "DATA", "SETTINGS.toml"),
         help="a trained network, its samples, their preprocessing or '-'",
     )
+    parser.add_argument(
+        *("--beside",),
+        action="store_true",
+        help="compare with onnxruntime's int8: networks with attention, or --only",
+    )
     parser.add_argument("--write", type=Path, metavar="docs/networks.md")
     arguments = parser.parse_args()
     logging.getLogger("neon8").setLevel(logging.ERROR)
+    if arguments.beside:
+        return compared(arguments.only, arguments.write)
     names = list(NETWORKS) if arguments.only is None else arguments.only
     built = [shown(random_network(name)) for name in names]
     given = []
@@ -127,7 +138,7 @@ def main() -> int:
         preprocess = None if settings == "-" else Preprocess.load(settings)
         result = real_network(Path(file), Path(data), preprocess)
         given.append(shown(result))
-    words = [".venv/bin/python -m bench.networks.report"]
+    words = [PROGRAM]
     if arguments.only is not None:
         words += ["--only", *names]
     for file, data, settings in arguments.model:
@@ -136,6 +147,19 @@ def main() -> int:
         words += ["--write", str(arguments.write)]
         arguments.write.write_text(document(" ".join(words), built, given))
     return int(any(not ran(result) for result in (*built, *given)))
+
+
+def compared(only: list[str] | None, write: Path | None) -> int:
+    """0 if neon8 is nowhere behind by more than LEEWAY."""
+    results = []
+    for name in beside.NETWORKS if only is None else only:
+        results.append(beside.beside(name))
+        print("  ".join(beside.cells(results[-1])), flush=True)
+    if write:
+        chosen = [] if only is None else ["--only", *only]
+        words = [PROGRAM, "--beside", *chosen, "--write", str(write)]
+        write.write_text(beside.document(" ".join(words), results))
+    return int(any(one.ours < one.best - LEEWAY for one in results))
 
 
 def ran(result: Figures | Refused) -> bool:
