@@ -73,12 +73,16 @@ def random_network(name: str) -> Figures | Refused:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.onnx"
         onnx.save(proto, path)
-        data = samples.inputs(net, CALIBRATION + TEST, seed=1)
-        try:
-            table = calibrate_model(path, data[:CALIBRATION])
-            return measure(name, path, table, data[CALIBRATION:])
-        except REFUSALS as error:
-            return Refused(name=name, why=str(error).replace(f"{folder}/", ""))
+        return on_samples(name, path, samples.inputs(net, CALIBRATION + TEST, seed=1))
+
+
+def on_samples(name: str, path: Path, data: list[Arrays]) -> Figures | Refused:
+    """A network of which the first CALIBRATION samples make the table."""
+    try:
+        table = calibrate_model(path, data[:CALIBRATION])
+        return measure(name, path, table, data[CALIBRATION:])
+    except REFUSALS as error:
+        return Refused(name=name, why=str(error).replace(f"{path.parent}/", ""))
 
 
 def real_network(

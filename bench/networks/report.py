@@ -33,9 +33,8 @@ HEADER = (
     *("file, kB", "arena, kB", "/ least", "SQNR, dB", "ARM = x86"),
 )
 
+PAGE = "docs/networks.md"
 INTRODUCTION = f"""\
-# Whole networks
-
 Made by
 
     {{command}}
@@ -100,13 +99,13 @@ def table(results: list[Figures | Refused]) -> list[str]:
 def document(
     command: str, built: list[Figures | Refused], given: list[Figures | Refused]
 ) -> str:
-    """docs/networks.md."""
+    """The first part of docs/networks.md; exports.py writes the other."""
     parts = [INTRODUCTION.format(command=command)]
     if built:
         parts += ["## Published architectures, random weights", "", *table(built), ""]
     if given:
         parts += ["## Trained networks, real samples", "", *table(given), ""]
-    return "\n".join(parts)
+    return "\n".join(parts).rstrip("\n")
 
 
 def main() -> int:
@@ -126,7 +125,7 @@ def main() -> int:
         action="store_true",
         help="compare with onnxruntime's int8: networks with attention, or --only",
     )
-    parser.add_argument("--write", type=Path, metavar="docs/networks.md")
+    parser.add_argument("--write", type=Path, metavar=PAGE)
     arguments = parser.parse_args()
     logging.getLogger("neon8").setLevel(logging.ERROR)
     if arguments.beside:
@@ -145,7 +144,8 @@ def main() -> int:
         words += ["--model", Path(file).name, Path(data).name, settings]
     if arguments.write:
         words += ["--write", str(arguments.write)]
-        arguments.write.write_text(document(" ".join(words), built, given))
+        text = document(" ".join(words), built, given)
+        pages.write(arguments.write, PROGRAM, text)
     return int(any(not ran(result) for result in (*built, *given)))
 
 
