@@ -64,7 +64,8 @@ expect.
 def cells(result: Figures | Refused) -> list[str]:
     """One row."""
     if isinstance(result, Refused):
-        refused = f"refused: {result.why}".replace("|", "\\|")
+        why = " ".join(result.why.split())
+        refused = f"refused: {why}".replace("|", "\\|")
         return [result.name, refused, *[""] * (len(HEADER) - 2)]
     memory = result.memory
     found = [island.text for island in result.islands]
