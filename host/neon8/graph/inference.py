@@ -149,6 +149,9 @@ def infer(path: Path, model: onnx.ModelProto, constants: dict[str, Array]) -> In
         for name, kind in _types(known, node).items():
             _admit(known, node, name, kind)
         _find_empty(known, node, outputs)
+        if _changes_nothing(known, node):
+            ends = node.input[:1], node.output
+            node = onnx.helper.make_node("Identity", *ends, node.name)
         if all(name in known.constants for name in filter(None, node.output)):
             continue
         feeds = _feeds(known, node)
@@ -161,6 +164,18 @@ def infer(path: Path, model: onnx.ModelProto, constants: dict[str, Array]) -> In
             text = f"output {value.name!r} is not of the type that the file gives it"
             raise GraphError(f"{path}: {text}")
     return known
+
+
+def _changes_nothing(known: Inference, node: onnx.NodeProto) -> bool:
+    """True of a Resize to the same size, which onnxruntime copies whatever its scales.
+
+    Not of one that crops.
+    """
+    if node.op_type != "Resize" or node.domain not in ("", "ai.onnx"):
+        return False
+    shape = known.shape(node.input[0])
+    crops = any(item.s == b"tf_crop_and_resize" for item in node.attribute)
+    return shape is not None and shape == known.shape(node.output[0]) and not crops
 
 
 def take_branches(
@@ -331,6 +346,8 @@ def _taps(node: onnx.NodeProto, feeds: dict[str, Array]) -> int:
     """At most so many elements go into one element of the output."""
     if node.op_type == "MatMul":
         return int(next(iter(feeds.values())).shape[-1])
+    if node.op_type == "Conv":
+        return math.prod(feeds[node.input[1]].shape[1:])
     return sum(value.size for value in feeds.values())
 
 

@@ -243,3 +243,42 @@ def test_a_table_of_waves_is_folded(tmp_path):
     }
     graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", weights, opset=17))
     assert not {"waves", "few"} & graph.tensors.keys()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("scale", [None, 1, 1.1])
+def test_a_resize_that_changes_nothing(tmp_path, mode, scale):
+    """Exporters write it where a size happens to fit; of a constant it is one.
+
+    A scale that makes the same size copies as well, in onnxruntime.
+    """
+    rng = np.random.default_rng(1)
+    tail = ["", "", "sizes"] if scale is None else ["", "scales"]
+    nodes = [
+        onnx.helper.make_node("Resize", ["x", *tail], ["r"], mode=mode),
+        onnx.helper.make_node("Resize", ["table", *tail], ["t"], mode=mode),
+        node("Conv", "t v", "places"),
+        node("Add", "r places", "s"),
+        node("Conv", "s w", "y"),
+    ]
+    weights = {
+        "scales": np.array([1, 1, scale or 1, scale or 1], F),
+        "sizes": np.array(IMAGE),
+        "table": rng.normal(0, 1, IMAGE).astype(F),
+        "v": rng.normal(0, 1, (3, 3, 1, 1)).astype(F),
+        "w": rng.normal(0, 1, (2, 3, 1, 1)).astype(F),
+    }
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", weights, opset=18))
+    assert not {"r", "t", "places"} & graph.tensors.keys()
+
+
+def test_a_conv_of_a_large_constant_is_folded(tmp_path):
+    """A position table of EdgeNeXt, of 50 000 values and 64 channels."""
+    rng = np.random.default_rng(2)
+    nodes = [node("Conv", "table w", "places"), node("Add", "x places", "y")]
+    weights = {
+        "table": rng.normal(0, 1, (1, 64, 32, 32)).astype(F),
+        "w": rng.normal(0, 1, (48, 64, 1, 1)).astype(F),
+    }
+    model = net(nodes, {"x": (1, 48, 32, 32)}, "y", weights)
+    assert "places" not in assert_same(tmp_path, model).tensors
