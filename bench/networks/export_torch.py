@@ -49,24 +49,13 @@ def of_torchvision(package: ModuleType, model: str) -> nn.Module:
 
 
 def of_ultralytics(package: ModuleType, model: str) -> nn.Module:
-    """A detector, its head set as the package's own export sets it.
-
-    MODEL+nms: with its NonMaxSuppression at the end.
-    """
-    name, _, ending = model.partition("+")
+    """A detector, its head set as the package's own export sets it."""
     tasks = importlib.import_module(f"{package.__name__}.nn.tasks")
-    network = tasks.DetectionModel(f"{name}.yaml", verbose=False)
-    network.names = dict(enumerate(map(str, range(80))))
+    network = tasks.DetectionModel(f"{model}.yaml", verbose=False)
     for part in network.modules():
         if hasattr(part, "export"):
             part.export, part.format, part.dynamic = True, "onnx", False
-    if not ending:
-        return network
-    exporter = importlib.import_module(f"{package.__name__}.engine.exporter")
-    settings = importlib.import_module(f"{package.__name__}.cfg").get_cfg()
-    settings.conf, settings.iou, settings.max_det = 0.25, 0.45, 100
-    network.args, network.task = settings, "detect"
-    return exporter.NMSModel(network.eval(), settings)
+    return network
 
 
 def of_transformers(package: ModuleType, model: str) -> nn.Module:
