@@ -112,7 +112,7 @@ def cells(result: Beside) -> list[str]:
 
 
 def document(command: str, results: list[Beside]) -> str:
-    """docs/peers.md."""
+    """The page of a table for all networks, as Markdown."""
     version = peers.PEERS[PEER].version.replace("==", " ")
     settings = peers.PEERS[PEER].settings
     header = ("network", "neon8", *settings, "ahead")
