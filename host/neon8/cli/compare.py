@@ -99,8 +99,7 @@ def _command(arguments: argparse.Namespace, row: "Row") -> str:
         words += [] if value == usual else [option, value]
     if settings.compare.overrides is not None:
         words += ["--override", settings.compare.overrides]
-    for name, dims in (settings.network.shapes or {}).items():
-        words += ["--shape", f"{name}={','.join(map(str, dims))}"]
+    words += options.shapes_again(settings)
     words += ["-o", f"{Path(arguments.model).stem}.scales.json"]
     return shlex.join(map(str, words))
 

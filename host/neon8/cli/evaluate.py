@@ -149,8 +149,7 @@ def _remedy(arguments: argparse.Namespace, result: "Evaluation") -> list[str]:
     words = ["neon8", "calibrate", reference, "--data", CALIBRATION_DATA]
     if settings.data.preprocess is not None:
         words += ["--preprocess", settings.data.preprocess]
-    for name, dims in (settings.network.shapes or {}).items():
-        words += ["--shape", f"{name}={','.join(map(str, dims))}"]
+    words += options.shapes_again(settings)
     words += ["--max-cost", "1.25", "-o", f"{Path(reference).stem}.scales.json"]
     said = f"hint: {lost}: int8 loses much here; int16 where it gains most may bring it"
     return [f"{said} back:", f"      {shlex.join(map(str, words))}"]

@@ -9,12 +9,7 @@ from onnx import helper, numpy_helper
 
 from neon8.graph.onnx_file import OnnxFile
 from neon8.graph.protos import one_line
-from neon8.graph.quantized.integers import (
-    Array,
-    Levels,
-    UnusableError,
-    dequantized,
-)
+from neon8.graph.quantized.integers import Array, Levels, UnusableError, dequantized
 
 MOVED_CONSTANTS = ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 CONSTANT_TYPES = {
@@ -78,7 +73,7 @@ class Constants:
         return self.arrays.get(name)
 
     def copied(self, node: onnx.NodeProto) -> bool:
-        """True if the node copied a constant, perhaps to another type, or multiplied.
+        """True if the node copied a constant, cast one, or multiplied two.
 
         Exporters write a scale that several nodes have once, and copies of it.
         """
