@@ -4,12 +4,12 @@
 bench/networks draws the weights. Here the channels of every normalisation get ranges
 that differ as in the worst of trained networks, and what reads a channel is divided by
 its range, so that none can be lost. What training would have to do is done in closed
-form: the statistics of normalisations are those of real samples, and the last layer is
-solved for their labels.
+form: the statistics of normalisations are those of real samples, and the last layers
+are solved for what they shall say.
 """
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -29,7 +29,14 @@ SLOPE = 0.1
 RIDGE = 0.3
 SHARPNESS = 10.0
 """Of the last layer: a sample that is right beyond doubt has so many logits more."""
+DOUBT = {"scores": 1 / 2, "heat": 1 / 3}
+"""Where a logit is 0, in parts of what is certain; least squares flatten hills."""
 OPSET, SIZE, CLASSES = 17, 28, 10
+CANVAS, STRIDE = 96, 4
+"""Of the detector."""
+
+Aims = Mapping[str, tuple[np.ndarray, np.ndarray]]
+"""By the last layers: what they shall give, and how much each value counts."""
 
 
 def mobile(
@@ -40,13 +47,8 @@ def mobile(
     several: bool = False,
 ) -> None:
     """Inverted residuals of 5x5.  several: three outputs of all sizes."""
-
-    def squeeze(x: str, name: str) -> str:
-        gate = net.conv(net.global_pool(x), f"{name}/fc1", 16, plain=True)
-        gate = net.conv(net.relu(gate), f"{name}/fc2", net.shape(x)[1], plain=True)
-        return net.op("Mul", [net.hard_sigmoid(gate), x])
-
-    given, gate = partial(activation, net), squeeze if excited else None
+    given = partial(activation, net)
+    gate = partial(_excited, net) if excited else None
     x = near = given(net.conv_norm(_image(net), "stem", 16, 3, stride=2))
     for number, (wide, out, stride) in enumerate(
         ((64, 24, 2), (96, 24, 1), (96, 32, 1))
@@ -56,6 +58,21 @@ def mobile(
         for name, y, out in (("near", near, 6), ("far", x, 15)):
             net.output(net.conv(y, name, out, plain=True), name)
     _classified(net, x)
+
+
+def detector(net: Definition) -> None:
+    """CenterNet: hard-swish, excited blocks of 5x5 down to stride 8, maps of 4."""
+    given, gate = partial(Definition.hard_swish, net), partial(_excited, net)
+    x = given(net.conv_norm(_image(net, CANVAS), "stem", 16, 3, stride=2))
+    fine = x = inverted(net, x, "0", 64, 24, 5, 2, given, gate)
+    for number, (wide, out, stride) in enumerate(((96, 40, 2), (160, 40, 1)), start=1):
+        x = inverted(net, x, f"{number}", wide, out, 5, stride, given, gate)
+    x = net.resize(net.conv_norm(x, "up", 24), "nearest", "asymmetric")
+    x = given(net.conv_norm(net.add(x, fine), "joined", 64, 3))
+    for name, out in (("heat", 1), ("sizes", 2), ("offsets", 2)):
+        y = given(net.conv_norm(x, f"{name}/tower", 192, 3))
+        y = net.conv(y, name, out, plain=True)
+        net.output(net.op("Sigmoid", [y]) if name == "heat" else y, name)
 
 
 def shuffled(net: Definition) -> None:
@@ -79,11 +96,19 @@ KINDS = {
     "leaky": partial(mobile, activation=leaky),
     "several": partial(mobile, activation=Definition.silu, several=True),
     "shuffle": shuffled,
+    "centres": detector,
 }
 
 
-def _image(net: Definition) -> str:
-    return net.input("image", 1, SIZE, SIZE)
+def _image(net: Definition, size: int = SIZE) -> str:
+    return net.input("image", 1, size, size)
+
+
+def _excited(net: Definition, x: str, name: str) -> str:
+    """Squeeze and excite."""
+    gate = net.conv(net.global_pool(x), f"{name}/fc1", 16, plain=True)
+    gate = net.conv(net.relu(gate), f"{name}/fc2", net.shape(x)[1], plain=True)
+    return net.op("Mul", [net.hard_sigmoid(gate), x])
 
 
 def _classified(net: Definition, x: str) -> None:
@@ -91,8 +116,14 @@ def _classified(net: Definition, x: str) -> None:
     net.outputs.sort(key="scores".__ne__)  # what is classified comes first
 
 
-def draw(kind: str, images: np.ndarray, labels: list[int]) -> onnx.ModelProto:
-    """The network of this kind, for images (n, 1, 28, 28) and their labels."""
+def classes(labels: list[int]) -> Aims:
+    """What a classifier shall say of samples with these labels."""
+    wanted = np.eye(CLASSES)[labels]
+    return {"scores": (wanted, np.ones_like(wanted))}
+
+
+def draw(kind: str, images: np.ndarray, aims: Aims) -> onnx.ModelProto:
+    """The network of this kind, for images (n, 1, size, size) and what it shall say."""
     whole = _defined(kind, len(images))
     arrays = weights.draw(whole)
     for node in whole.nodes:
@@ -109,8 +140,13 @@ def draw(kind: str, images: np.ndarray, labels: list[int]) -> onnx.ModelProto:
         kernel = arrays[layer]
         arrays[layer] = kernel / even.reshape(1, -1, *[1] * (kernel.ndim - 2))
     arrays = weights.calibrated(whole, arrays, {"image": images})
-    read = _readings(whole, arrays, images)["scores.weight"]
-    arrays["scores.weight"], arrays["scores.bias"] = solved(read, np.array(labels))
+    readings = _readings(whole, arrays, images)
+    for layer, (wanted, counted) in aims.items():
+        weight, doubt = f"{layer}.weight", DOUBT.get(layer)
+        aim = wanted if doubt is None else SHARPNESS * (wanted - doubt)
+        found = solved(*(_rows(each) for each in (readings[weight], aim, counted)))
+        arrays[weight] = found[0].reshape(arrays[weight].shape)
+        arrays[f"{layer}.bias"] = found[1]
     return weights.model(_defined(kind, 1), arrays)
 
 
@@ -141,13 +177,30 @@ def _readings(
     return {layer: values[name] for layer, name in names.items()}
 
 
-def solved(read: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (classes, inputs) and bias that tell the classes by ridge regression."""
-    middle, spread = read.mean(axis=0), read.std(axis=0)
+def _rows(values: np.ndarray) -> np.ndarray:
+    """(rows, channels), a row for each sample or pixel."""
+    return np.moveaxis(values, 1, -1).reshape(-1, values.shape[1])
+
+
+def solved(
+    read: np.ndarray, wanted: np.ndarray, counted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (outputs, inputs) and bias that come near by ridge regression.
+
+    read, wanted, counted: (rows, inputs or outputs), the last as in Aims.
+    """
+    spread = read.std(axis=0)
     spread = np.maximum(spread, LEAST * np.sqrt(np.mean(spread**2)))
-    inputs = ((read - middle) / spread).astype(np.float64)
-    wanted = SHARPNESS * (np.eye(CLASSES)[labels] - 0.5)
-    ridge = RIDGE * len(inputs) * np.eye(inputs.shape[1])
-    rows = np.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ wanted).T / spread
-    bias = wanted.mean(axis=0) - rows @ middle
-    return rows.astype(np.float32), bias.astype(np.float32)
+    inputs = (read / spread).astype(np.float64)
+    rows, bias = [], []
+    for values, counts in zip(wanted.T, counted.T, strict=True):
+        at = np.flatnonzero(counts)
+        share, own = counts[at] / counts.sum(), inputs[at]
+        middle, mean = share @ own, share @ values[at]
+        off = own - middle
+        shared = (off * share[:, np.newaxis]).T
+        ridge = RIDGE * np.eye(len(middle))
+        row = np.linalg.solve(shared @ off + ridge, shared @ (values[at] - mean))
+        rows.append(row / spread)
+        bias.append(mean - row @ middle)
+    return np.array(rows, np.float32), np.array(bias, np.float32)

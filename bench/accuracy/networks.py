@@ -11,8 +11,9 @@ harden = ["dense", "lattice_tensor"]          # names of harden.py
 notes = { dense = "why this one loses more" } # for the page, where it does
 
 Instead of a model, `draw` names a kind of drawn.py; letterbox = [416, 114] makes images
-of that size of photographs, with that value around them; detection is what evaluate's
---detection takes.
+of that size of photographs, with that value around them; canvas = 96 makes as many
+scenes of that size of digits, one half for those that calibrate; detection is what
+evaluate's --detection takes.
 """
 
 import sys
@@ -24,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from bench.accuracy import drawn
+from bench.accuracy import drawn, scenes
 from bench.accuracy.harden import REWRITINGS
 from neon8.data.preprocess import Preprocess, open_image
 from neon8.data.samples import gather
@@ -59,6 +60,7 @@ class Network:
     harden: tuple[str, ...] = ()
     draw: str = ""
     letterbox: tuple[int, int] | None = None
+    canvas: int = 0
     detection: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -105,14 +107,26 @@ def prepared(network: Network, folder: Path) -> Network:
         files = sorted(each for each in network.data.rglob("*.*") if _image(each))
         np.savez(path, x=[boxed(each, *network.letterbox) for each in files[:count]])
         network = replace(network, data=path)
+    several: list[scenes.Scene] = []
+    if network.canvas:
+        path = folder / f"{network.name}.npz"
+        several = scenes.scenes(
+            network.data, network.canvas, (network.calibrate, network.evaluate)
+        )
+        np.savez(path, x=[scene.canvas for scene in several])
+        network = replace(network, data=path)
     if network.draw:
         path = folder / f"{network.name}.onnx"
-        shapes = {"image": (1, 1, drawn.SIZE, drawn.SIZE)}
+        size = network.canvas or drawn.SIZE
+        shapes = {"image": (1, 1, size, size)}
         found = gather(network.data, shapes, preprocess=settings(network, folder))
         first = list(islice(found, network.calibrate))
         images = np.concatenate([sample.inputs["image"] for sample in first])
-        labels = [label for sample in first for label in sample.labels]
-        model = drawn.draw(network.draw, images, labels)
+        if network.canvas:
+            aims = scenes.maps(several[: len(first)], size // drawn.STRIDE)
+        else:
+            aims = drawn.classes([label for sample in first for label in sample.labels])
+        model = drawn.draw(network.draw, images, aims)
         write_atomic(path, model.SerializeToString(deterministic=True))
         network = replace(network, model=path)
     return network

@@ -49,9 +49,10 @@ weights to multiples of a step, one a layer or one a channel, which makes anothe
 network, compared with itself in FP32.
 
 `bench/accuracy/drawn.py` builds {drawn}: inverted
-residuals of 5x5, with squeeze and excite in hardswish and three outputs in several, and
-shuffled halves. Channels differ in range by up to a hundred times; only the last layer
-was fitted, to digits.
+residuals of 5x5, with squeeze and excite in hardswish and three outputs in several,
+shuffled halves, and in centres a detector that is hardswish with maps of scores, sizes
+and offsets (CenterNet). Channels differ in range by up to a hundred times; only the
+last layers were fitted, to digits, which centres finds on a canvas.
 """
 
 COLUMNS = """\
