@@ -14,7 +14,7 @@ from neon8.calibrate.fast import narrower
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Entry, Overrides, resolve
 from neon8.calibrate.overrides import load as load_overrides
-from neon8.calibrate.precision import bits_of, finished, wide_layers
+from neon8.calibrate.precision import INT16, bits_of, finished, wide_layers
 from neon8.calibrate.precision import resolve as named
 from neon8.calibrate.recipe.bias import corrections
 from neon8.calibrate.recipe.branches import branches, with_own
@@ -34,6 +34,7 @@ from neon8.quant import reasons
 from neon8.quant.grid import Grid, at_bits
 from neon8.quant.scale_table import BITS, SCHEMES, LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import weight_scales
+from neon8.rewrite.masks import masked_scores
 from neon8.settings.methods import parse
 from neon8.settings.stages import SolveSettings
 
@@ -117,10 +118,17 @@ def solve_quietly(
 def _wishes(
     observation: Observation, settings: SolveSettings, graph: Graph | None
 ) -> tuple[dict[str, Entry], dict[str, str]]:
-    """Scale group -> the range, and the precision, that the user wants."""
+    """Scale group -> the range, and the precision, that the user wants.
+
+    Of scores that are masked in int16 anyway int16 is wanted, too.
+    """
     groups, overrides = observation.scale_groups, settings.overrides
     own = resolve(overrides, groups) if isinstance(overrides, Overrides) else {}
-    return own, named(settings.precision, observation, graph)
+    chosen = named(settings.precision, observation, graph)
+    if graph is not None and not settings.plain:
+        scores = {groups[name] for _, name, _ in masked_scores(graph)}
+        chosen = dict.fromkeys(scores - own.keys(), INT16) | chosen
+    return own, chosen
 
 
 def with_overrides(settings: SolveSettings) -> SolveSettings:

@@ -18,6 +18,7 @@ from neon8.ir.graph import Graph, Node, Quantization
 from neon8.operators.quantization import FakeQuantize
 from neon8.operators.registry import LOWER
 from neon8.quant.scale_table import ScaleTable
+from neon8.rewrite.masks import masked_scores, up_to, with_masks
 from neon8.text import suggested
 
 ONLY_FLOAT = "its operator has no int8 form"
@@ -36,9 +37,11 @@ def float_nodes(graph: Graph) -> dict[str, str]:
 
     As lower() decides it without options.
     """
+    scores = {name: up_to(1.0) for _, name, _ in masked_scores(graph)}
+    graph, table = with_masks(graph, replace(NO_SCALES, tensors=scores))
     islands = islands_of(
         graph,
-        NO_SCALES,
+        table,
         consumers_of(graph),
         float_io=True,
         keep=frozenset(),
@@ -164,7 +167,8 @@ def forced_float(
     """
     if type(node) not in LOWER:
         return ONLY_FLOAT
-    if any(graph.tensors[name].hidden for name in (*node.inputs, *node.outputs)):
+    unseen = [name for name in node.inputs if name not in table.tensors]
+    if any(graph.tensors[name].hidden for name in (*unseen, *node.outputs)):
         return HIDDEN
     if not node.fits_int8(graph):
         return "its constant has no int8 form"

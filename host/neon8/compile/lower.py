@@ -27,6 +27,7 @@ from neon8.quant.proof import tell
 from neon8.quant.scale_table import ScaleTable
 from neon8.rewrite.bias import corrected
 from neon8.rewrite.equalization import equalized
+from neon8.rewrite.masks import with_masks
 from neon8.rewrite.rounding import rounded
 from neon8.text import counted
 
@@ -72,6 +73,8 @@ def lower(
     check_digest(graph, table)
     check_ends(graph)
     graph = equalized(graph, table)
+    if not opaque:  # other tools have no int16
+        graph, table = with_masks(graph, table)
     if graph.quantized:
         check_quantized(table)
         partial = True

@@ -14,7 +14,7 @@ tools' files have them; only the compiler refuses it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -310,6 +310,16 @@ class Node:
         return False
 
     @property
+    def ignores_low(self) -> bool:
+        """True if values far below the largest ones that it reads count for nothing."""
+        return False
+
+    @property
+    def tests_nan(self) -> bool:
+        """True if the output is true where its one input is NaN."""
+        return False
+
+    @property
     def gives_float(self) -> bool:
         """True if its step may take integers and give float32: (4), (9)."""
         return False
@@ -411,6 +421,17 @@ class Node:
         Of a node that absorbs or makes factors.
         """
         return self
+
+    def with_lowest(self, value: float) -> "Node | None":  # noqa: ARG002
+        """The node that adds or puts in no constant below `value`.
+
+        None of a node that is neither a sum nor a choice of values.
+        """
+        return None
+
+    def without(self, conditions: Collection[str]) -> "Node | None":  # noqa: ARG002
+        """What is left of a choice by one of `conditions` that never holds, or None."""
+        return None
 
     def unflattened(self, shape: Shape) -> "Node | None":  # noqa: ARG002
         """The node on N C H W that it reads flattened now, None if that cannot be."""

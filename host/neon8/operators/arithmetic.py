@@ -94,6 +94,10 @@ class Add(Binary):
 
     by_channel = True
 
+    def with_lowest(self, value: float) -> Node:  # noqa: ARG002
+        """It has no constants."""
+        return self
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subtract(Binary):
@@ -234,6 +238,12 @@ class WithConstant(Activated):
         if pair is None or self.constant.size > 1 or not self.activation.identity:
             return None
         return float(pair[0][0]) if pair[1][0] == 0 else None
+
+    def with_lowest(self, value: float) -> Node | None:
+        """Of a sum."""
+        if self.function != "add":
+            return None
+        return replace(self, constant=np.maximum(self.constant, np.float32(value)))
 
     def fused(self, then: Activation) -> Node | None:
         """With an activation, which extremes do not have: they round nothing."""

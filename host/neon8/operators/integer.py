@@ -84,6 +84,12 @@ class Folded(Node):
 
     reads_dims = True
 
+    @property
+    def tests_nan(self) -> bool:
+        """True of x != x."""
+        same = self.inputs[1:] == self.inputs[:1]
+        return same and self.function == "equal" and self.then == NOT
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToIntegerOp(Op):

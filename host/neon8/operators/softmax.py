@@ -37,6 +37,11 @@ class Softmax(Node):
 
     log = False
 
+    @property
+    def ignores_low(self) -> bool:
+        """True: they give 0."""
+        return not self.log
+
     def on_rearranged(
         self, origin: Origin, dims: tuple[int, ...], moved: tuple[int, ...]
     ) -> Node | None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where: of one tensor where a condition holds, else of another."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from neon8.operators.build import FLOAT, INT32, Build
 from neon8.operators.constants import append_constant
 from neon8.operators.family import Family
 from neon8.operators.layout import with_constants
+from neon8.operators.movement import Reshape
 from neon8.operators.reference import Operand
 from neon8.operators.source import (
     OnnxNode,
@@ -54,6 +55,24 @@ class Where(Node):
     def lowest(self) -> float:
         """The lowest value of a constant."""
         return float(min((value.min() for value in self._values), default=0))
+
+    def with_lowest(self, value: float) -> Node:
+        """In place of the lower ones."""
+        lowest = np.float32(value)
+        return replace(
+            self,
+            constants={
+                place: np.maximum(each, lowest) if place > 0 else each
+                for place, each in self.constants.items()
+            },
+        )
+
+    def without(self, conditions: Collection[str]) -> Node | None:
+        """The third operand, if it is a tensor of the same dimensions."""
+        condition, *others = self.inputs
+        if condition not in conditions or self.constants.keys() != {1}:
+            return None
+        return Reshape(name=self.name, inputs=tuple(others), output=self.output)
 
     @property
     def _values(self) -> list[AnyArray]:

@@ -11,7 +11,7 @@ import pytest
 
 import neon8
 from attention_nets import Block
-from neon8.compile import writer
+from neon8.compile import oracle, writer
 from neon8.compile.domains import NO_SCALES
 from neon8.compile.lower import lower
 from neon8.graph.importer import load
@@ -134,7 +134,7 @@ def masked(kind, value, tokens=17, heads=3, width=8):
     later = np.triu(np.ones((tokens, tokens), bool), 1)
     if kind == "constant":
         b("Add", "scores", "masked", np.where(later, F(value), F(0)))
-    elif kind == "where":
+    elif kind in ("where", "guarded"):
         b.weights |= {"later": later, "low": F(value)}
         b.nodes.append(node("Where", "later low scores", "masked"))
     else:  # of an input, as of text with a length
@@ -145,7 +145,11 @@ def masked(kind, value, tokens=17, heads=3, width=8):
         b("Mul", "inverse", "shift", F(value))
         b("Add", "scores shift", "masked")
     b("Softmax", "masked", "p", axis=-1)
-    b("MatMul", "p v", "heads")
+    if kind == "guarded":  # as PyTorch does where everything may be masked
+        b.weights["nothing"] = F(0)
+        b("IsNaN", "p", "nan")
+        b.nodes.append(node("Where", "nan nothing p", "shares"))
+    b("MatMul", "shares v" if kind == "guarded" else "p v", "heads")
     b("Transpose", "heads", "joined", perm=[0, 2, 1, 3])
     b("Reshape", "joined", "tokens", np.array([1, tokens, channels]))
     b.linear("tokens", "y", channels, channels)
@@ -155,6 +159,7 @@ def masked(kind, value, tokens=17, heads=3, width=8):
 MASKS = [
     *(("constant", value) for value in (-1e4, -1e9, -3.4e38, -np.inf)),
     *(("where", value) for value in (-1e9, -np.inf)),
+    ("guarded", -np.inf),
     *(("input", value) for value in (-1e4, -3.4028235e38)),
 ]
 
@@ -174,6 +179,9 @@ def test_a_mask_costs_no_accuracy(tmp_path, kind, value):
     path.write_bytes(masked(kind, value).SerializeToString())
     table = neon8.calibrate_model(path, [sample() for _ in range(16)])
     assert max(entry.scale for entry in table.tensors.values()) < 1
+    program = lower(load(path), table)
+    floats = {"Sub_inverse", "Mul_shift", "Add_y:y"}  # what masks, and the result
+    assert program.islands.keys() <= floats
     session = onnxruntime.InferenceSession(path)
     signal = noise = 0.0
     with (
@@ -183,7 +191,9 @@ def test_a_mask_costs_no_accuracy(tmp_path, kind, value):
         for given in (sample() for _ in range(8)):
             (want,) = session.run(["y"], given)
             signal += float((want**2).sum())
-            noise += float(((ours.run(given)["y"] - want) ** 2).sum())
+            found = ours.run(given)["y"]
+            np.testing.assert_array_equal(found, oracle.run(program, given)["y"])
+            noise += float(((found - want) ** 2).sum())
     assert 10 * math.log10(signal / noise) > 28  # as without a mask
 
 

@@ -3,7 +3,7 @@
 
 Attention masks put -1e4, -1e9 or the lowest float in place of scores, or add them: a
 scale for these would leave none for the scores. So nobody observes such tensors, and
-who makes or reads them does so in float32.
+who makes or reads them does so in float32, unless neon8.rewrite.masks has a range.
 """
 
 from dataclasses import replace
