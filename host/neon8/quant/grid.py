@@ -61,7 +61,14 @@ def at_bits(entry: TensorScale, bits: int) -> TensorScale:
     """
     if bits == entry.bits:
         return entry
-    lo, hi = ends(entry)
+    return covering(entry, *ends(entry), bits=bits)
+
+
+def covering(
+    entry: TensorScale, lo: float, hi: float, *, bits: int | None = None
+) -> TensorScale:
+    """`entry` with the grid of its scheme that covers [lo, hi], lo <= 0 <= hi."""
+    bits = bits or entry.bits
     return on_grid(entry, *Grid(entry.scheme, bits).cover(lo, hi), bits=bits)
 
 

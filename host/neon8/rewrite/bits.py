@@ -18,7 +18,7 @@ from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, convolutions
 from neon8.operators.factors import narrow
 from neon8.operators.subpixel import repeated, subpixel
-from neon8.quant.grid import Grid, at_bits, ends, on_grid
+from neon8.quant.grid import Grid, at_bits, covering, ends, on_grid
 from neon8.quant.lattice import quantizer
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import (
@@ -226,10 +226,8 @@ def _wider(entry: TensorScale, bits: int) -> TensorScale:
     if own or least is None or most is None:
         return same
     lo, hi = ends(entry)
-    scale, zero_point = Grid(entry.scheme, bits).cover(min(least, lo), max(most, hi))
-    if not scale * FINER <= entry.scale:
-        return same
-    return on_grid(same, scale, zero_point, bits=bits)
+    wide = covering(same, min(least, lo), max(most, hi))
+    return wide if np.float32(wide.scale) * FINER <= entry.scale else same
 
 
 class _Reader:

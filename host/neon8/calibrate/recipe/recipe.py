@@ -15,7 +15,7 @@ from neon8.calibrate.recipe.offsets import Absorbed, absorb
 from neon8.calibrate.statistics import patches
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, convolutions
-from neon8.quant.grid import Grid, on_grid
+from neon8.quant.grid import covering
 from neon8.quant.scale_table import LayerScale, TensorScale
 from neon8.quant.weights import weight_scales
 from neon8.rewrite.absorption import with_offsets
@@ -111,10 +111,8 @@ def _over(
     entry: TensorScale, limits: tuple[float, float], seen: tuple[float, float]
 ) -> TensorScale:
     """The entry on a grid over `limits`, with the extremes `seen`."""
-    scale, zero_point = Grid(entry.scheme, entry.bits).cover(*limits)
     lo, hi = (float(np.float32(end)) for end in seen)
-    moved = on_grid(entry, scale, zero_point, bits=entry.bits)
-    return replace(moved, min=lo, max=hi)
+    return replace(covering(entry, *limits), min=lo, max=hi)
 
 
 def prepare(

@@ -22,7 +22,7 @@ import numpy as np
 
 from neon8.calibrate.thresholds.guards import Range
 from neon8.ir.graph import Graph
-from neon8.quant.grid import Grid, on_grid
+from neon8.quant.grid import covering
 from neon8.quant.scale_table import TensorScale
 
 AVERAGED = "averaged"
@@ -76,8 +76,7 @@ def with_reserve(entry: TensorScale, bound: Range, *, samples: int) -> TensorSca
     more *= max(0.0, 1 - SHOWN * clipped)
     least, most = max(bound[0], -LARGEST), min(bound[1], LARGEST)
     lo, hi = min(lo, max((1 + more) * lo, least)), max(hi, min((1 + more) * hi, most))
-    scale, zero_point = Grid(entry.scheme, entry.bits).cover(lo, hi)
-    if scale <= np.float32(entry.scale):
+    wider = covering(entry, lo, hi)
+    if wider.scale <= np.float32(entry.scale):
         return entry
-    wider = on_grid(entry, scale, zero_point, bits=entry.bits)
     return replace(wider, reasons=(RESERVE, *entry.reasons))
