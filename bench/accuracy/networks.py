@@ -8,6 +8,7 @@ calibrate = 100                               # the first samples
 evaluate = 100                                # those after them
 preprocess = { color = "bgr", mean = [104, 117, 123] }
 harden = ["dense", "lattice_tensor"]          # names of harden.py
+searches = ["mixed 1.25"]                     # recipes that take minutes
 notes = { dense = "why this one loses more" } # for the page, where it does
 
 Instead of a model, `draw` names a kind of drawn.py; letterbox = [416, 114] makes images
@@ -58,6 +59,7 @@ class Network:
     evaluate: int
     preprocess: str = ""
     harden: tuple[str, ...] = ()
+    searches: tuple[str, ...] = ()
     draw: str = ""
     letterbox: tuple[int, int] | None = None
     canvas: int = 0

@@ -29,8 +29,11 @@ FP32 is run by onnxruntime; the rows of neon8 by the library, whose bytes are th
 the device; those of peers in floats that are rounded where their Q/DQ says.
 
 **plain** is `neon8 calibrate --plain`, **default** has no options, **thorough** is
-`--thorough`, **mixed** `--max-cost` with that number. Each peer is shown by that of
-its settings that has the highest SQNR on the very samples that judge:
+`--thorough`, **mixed** `--max-cost` with that number; **of 1** calibrates with the
+first sample alone. Cells of what was not measured are empty: searches, which take
+minutes, of most networks, and of rewritten networks what says little of them. Each peer
+is shown by that of its settings that has the highest SQNR on the very samples that
+judge:
 
 {settings}
 
@@ -69,14 +72,10 @@ or F1; ± is the 95 % interval, of pairs of samples."""
 HEADER = ("network", "recipe", "top-1, %", "change", "agree, %", "SQNR, dB", "dNLL")
 
 
-def page(
-    cases: Iterable[Case],
-    results: Results,
-    recipes: Iterable[str],
-    facts: Mapping[str, object],
-) -> str:
+def page(cases: Iterable[Case], results: Results, facts: Mapping[str, object]) -> str:
     """The whole document."""
-    cases, recipes = list(cases), [one for one in RECIPES if one in recipes]
+    cases, measured = list(cases), {recipe for _, recipe in results}
+    recipes = [recipe for recipe in RECIPES if recipe in measured]
     shown = [one for one in recipes if one != FP32]
     summary = []
     if "default" in recipes:
@@ -99,7 +98,7 @@ def page(
             pages.table(
                 ("network", *shown),
                 (
-                    [case.name, *(sqnr(results[case.name, r]) for r in shown)]
+                    [case.name, *(_sqnr(results, case, r) for r in shown)]
                     for case in cases
                 ),
             ),
@@ -114,6 +113,7 @@ def page(
                     [case.name, *figures(results[case.name, recipe], recipe)]
                     for case in cases
                     for recipe in recipes
+                    if (case.name, recipe) in results
                 ),
             ),
             "",
@@ -209,7 +209,10 @@ def beside(cases: list[Case], results: Results, recipes: list[str]) -> list[str]
     for case in cases:
         ours, cells = results[case.name, "default"], []
         for name in names:
-            theirs = results[case.name, name]
+            theirs = results.get((case.name, name))
+            if theirs is None:
+                cells.append("")
+                continue
             if "refused" in ours or "refused" in theirs:
                 cells.append("refused")
                 behind += [f"{case.name}: refused"] * ("refused" in ours)
@@ -247,7 +250,7 @@ def _failures(cases: list[Case], results: Results, names: list[str]) -> list[str
         f"- {case.name}, {name}, {setting}: {why}"
         for case in cases
         for name in names
-        for setting, why in results[case.name, name].get("failed", {}).items()
+        for setting, why in results.get((case.name, name), {}).get("failed", {}).items()
     ]
     return ["Settings of peers that failed:", "", *found, ""] if found else []
 
@@ -268,6 +271,11 @@ def sqnr(row: Row) -> str:
         return "refused"
     value = decibels(row)
     return "equal" if value is None else f"{value:.1f}"
+
+
+def _sqnr(results: Results, case: Case, recipe: str) -> str:
+    row = results.get((case.name, recipe))
+    return "" if row is None else sqnr(row)
 
 
 def _summary(cases: list[Case], results: Results) -> list[str]:

@@ -18,7 +18,15 @@ import neon8
 from bench.accuracy import networks, peers
 from bench.accuracy.harden import REWRITINGS
 from bench.accuracy.page import figures, page
-from bench.accuracy.rows import RECIPES, Case, Row, cases, measure
+from bench.accuracy.rows import (
+    RECIPES,
+    REWRITTEN,
+    SEARCHES,
+    Case,
+    Row,
+    cases,
+    measure,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "accuracy"
@@ -85,7 +93,8 @@ def main() -> int:
         *("--recipes",),
         type=_names,
         metavar="A,B",
-        help=f"only these, of {', '.join(RECIPES)}",
+        help=f"these for all, of {', '.join(RECIPES)} (default: searches where the "
+        f"description asks for them, and of rewritten networks {', '.join(REWRITTEN)})",
     )
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--write", type=Path, metavar="docs/accuracy.md")
@@ -101,7 +110,13 @@ def main() -> int:
                 parser.error(f"--{name}: {one!r} is none of {', '.join(names)}")
     chosen = list(_cases(found, arguments.networks, arguments.rewritings))
     recipes = [one for one in arguments.recipes or RECIPES if available(one)]
-    wanted = [(case, recipe) for case in chosen for recipe in recipes]
+    wanted = [
+        (case, recipe)
+        for case in chosen
+        for recipe in recipes
+        if arguments.recipes or recipe in case.recipes
+    ]
+    wanted.sort(key=lambda one: one[1] not in SEARCHES)  # the longest first
     results = {}
     bar = tqdm(total=len(wanted), unit="row", disable=None)
     for (case, recipe), row in measured(wanted, arguments.workers):
@@ -111,7 +126,7 @@ def main() -> int:
     bar.close()
     if arguments.write:
         facts = {"command": command(arguments), "neon8": neon8.__version__}
-        arguments.write.write_text(page(chosen, results, recipes, facts))
+        arguments.write.write_text(page(chosen, results, facts))
     return int(any("refused" in row for row in results.values()))
 
 

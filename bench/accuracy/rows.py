@@ -36,8 +36,14 @@ OPTIONS = {
     "thorough": ("--thorough",),
     "mixed 1.1": ("--max-cost", "1.1"),
     "mixed 1.25": ("--max-cost", "1.25"),
+    "plain of 1": ("--plain", "--limit", "1"),
+    "default of 1": ("--limit", "1"),
 }
 """What `neon8 calibrate` is given."""
+SEARCHES = ("mixed 1.1", "mixed 1.25")
+"""Take minutes, so they are for networks that ask for them."""
+REWRITTEN = (FP32, "plain", "default", "onnxruntime")
+"""What shows how much of a network its rewritings keep."""
 RECIPES = (FP32, *OPTIONS, *peers.PEERS)
 
 Row = dict[str, Any]
@@ -62,6 +68,14 @@ class Case:
     @property
     def name(self) -> str:
         return " ".join(filter(None, (self.network.name, self.rewriting)))
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Those of the page."""
+        if self.rewriting:
+            return REWRITTEN
+        left = set(SEARCHES) - set(self.network.searches)
+        return tuple(recipe for recipe in RECIPES if recipe not in left)
 
 
 def cases(network: Network, folder: Path) -> Iterator[Case]:
