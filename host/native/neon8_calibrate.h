@@ -45,7 +45,8 @@ enum {
 // Bin i of `positive` and of `negative` counts i <= |x| * 2048 / 2^exponent < i + 1;
 // `exponent` grows as values need it, from N8C_EXPONENT_MIN. Exact zeros, NaN and infinities
 // are counted apart; all else is about the finite values. To begin: all zero, but
-// exponent = N8C_EXPONENT_MIN, minimum and minima = INFINITY, maximum and maxima = -INFINITY.
+// exponent = N8C_EXPONENT_MIN, minimum, minima and peaks = INFINITY, maximum and maxima =
+// -INFINITY.
 struct n8c_statistics {
     uint64_t *positive, *negative; // [N8C_BINS]; both NULL: no histogram
     uint64_t zeros, nans, infs;
@@ -56,6 +57,7 @@ struct n8c_statistics {
     int32_t exponent;
     int64_t *count;         // [channels], of finite values; NULL: no channels
     float *minima, *maxima; // [channels]
+    float *peaks;           // [channels], of the largest magnitudes in a sample the least
     uint64_t *total;        // [channels][N8C_SUM_WORDS]
     uint64_t *squares;      // the same
 };

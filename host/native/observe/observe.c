@@ -160,6 +160,8 @@ static void end_channel(struct stream *stream, size_t index, size_t channel) {
     out->count[channel] += (int64_t)stream->finite[index];
     out->minima[channel] = smaller(minimum, out->minima[channel]);
     out->maxima[channel] = larger(maximum, out->maxima[channel]);
+    if (stream->finite[index] > 0)
+        out->peaks[channel] = smaller(larger(0.0f - minimum, maximum), out->peaks[channel]);
     n8c_sum_add(out->total + channel * N8C_SUM_WORDS, sums->total);
     n8c_sum_add(out->squares + channel * N8C_SUM_WORDS, sums->square);
 }
@@ -394,8 +396,8 @@ static void observe_each(const struct n8c_tensor *tensor, n8c_scan *scan, struct
 static int is_valid(const struct n8c_statistics *s) {
     int channels = s->count != NULL;
     return (s->positive != NULL) == (s->negative != NULL) && channels == (s->minima != NULL) &&
-           channels == (s->maxima != NULL) && channels == (s->total != NULL) &&
-           channels == (s->squares != NULL);
+           channels == (s->maxima != NULL) && channels == (s->peaks != NULL) &&
+           channels == (s->total != NULL) && channels == (s->squares != NULL);
 }
 
 // The best instruction set that this processor has.

@@ -27,7 +27,7 @@ from neon8.ir.graph import Activation
 
 Value = TypeVar("Value")
 
-KIND = container.Kind("a .calib file", b"n8calib\n", 2)
+KIND = container.Kind("a .calib file", b"n8calib\n", 3)
 NOBODY = 0xFFFFFFFF
 """Index of a sample for tensors without a finite value."""
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -135,6 +135,7 @@ def _pack_channels(channels: list[ChannelStatistics]) -> dict[str, AnyArray]:
         "channels.count": joined.count.astype("<i8"),
         "channels.minimum": joined.minimum.astype("<f4"),
         "channels.maximum": joined.maximum.astype("<f4"),
+        "channels.quietest": joined.quietest.astype("<f4"),
         "channels.total": joined.total.astype("<u8"),
         "channels.squares": joined.squares.astype("<u8"),
     }
@@ -297,19 +298,24 @@ def _unpack_channels(
         count=_take(left, "channels.count", "i8", count),
         minimum=_take(left, "channels.minimum", "f4", count),
         maximum=_take(left, "channels.maximum", "f4", count),
+        quietest=_take(left, "channels.quietest", "f4", count),
         total=_take(left, "channels.total", "u8", count, WORDS),
         squares=_take(left, "channels.squares", "u8", count, WORDS),
     )
     some = joined.count > 0
     limits = np.isfinite(joined.minimum) & np.isfinite(joined.maximum)
     limits &= joined.minimum <= joined.maximum
+    limits &= joined.quietest <= np.maximum(-joined.minimum, joined.maximum)
     none = (joined.minimum == np.inf) & (joined.maximum == -np.inf)
+    none &= joined.quietest == np.inf
     if (
         not np.where(some, limits, none).all()
         or (joined.count < 0).any()
+        or not (joined.quietest >= 0).all()
         or (joined.count > _MOST // BINS).any()
         or _negative_zero(joined.minimum)
         or _negative_zero(joined.maximum)
+        or _negative_zero(joined.quietest)
         or (joined.squares[:, -1] >> np.uint64(63)).any()
         or joined.total[~some].any()
         or joined.squares[~some].any()
@@ -322,6 +328,7 @@ def _unpack_channels(
             count=joined.count[own],
             minimum=joined.minimum[own],
             maximum=joined.maximum[own],
+            quietest=joined.quietest[own],
             total=joined.total[own],
             squares=joined.squares[own],
         )

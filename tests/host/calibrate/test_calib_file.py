@@ -48,7 +48,7 @@ def test_what_is_read_is_what_was_written(data, tmp_path):
 
 
 def test_the_contents_are_those_of_the_documentation(data):
-    assert data[:12] == b"n8calib\n\2\0\0\0"
+    assert data[:12] == b"n8calib\n\3\0\0\0"
     facts, arrays = container.loads(calib_file.KIND, data)
     assert sorted(facts) == [
         "channels", "engine", "layers", "model", "preprocess", "scale_groups", "tensors"
@@ -185,7 +185,7 @@ def test_other_files_are_refused(data, tmp_path):
     damaged(b"", "is not a .calib file")
     damaged(b"PK\3\4" + bytes(100), "is not a .calib file")
     older = data[:8] + b"\1" + data[9:]
-    damaged(older, "format version 1; this neon8 reads 2: observe again")
+    damaged(older, "format version 1; this neon8 reads 3: observe again")
     with pytest.raises(CalibrationError, match="cannot be read"):
         calib_file.load(tmp_path / "missing.calib")
     observation = calib_file.loads(data, source="x")
@@ -218,3 +218,14 @@ def edited(data, name, **fields):
 )
 def test_a_histogram_that_contradicts_itself_is_refused(data, fields):
     damaged(edited(data, "x", **fields), "tensor 'x'")
+
+
+@pytest.mark.parametrize("peak", [-1.0, -0.0, np.nan, np.inf, 1e30])
+def test_a_peak_that_no_sample_can_have_is_refused(data, peak):
+    observation = calib_file.loads(data, source="x")
+    peaks = replace(observation.channels["x"], quietest=np.full(3, peak, np.float32))
+    channels = {**observation.channels, "x": peaks}
+    damaged(
+        calib_file.dumps(replace(observation, channels=channels)),
+        "the statistics of channels contradict themselves",
+    )

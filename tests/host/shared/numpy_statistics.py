@@ -68,6 +68,10 @@ def channels_of(values: Float32Array) -> ChannelStatistics:
         count=np.count_nonzero(finite, axis=1).astype(np.int64),
         minimum=least + np.float32(0),
         maximum=most + np.float32(0),
+        quietest=np.where(
+            finite.any(axis=1), np.maximum(-least, most), np.float32(np.inf)
+        )
+        + np.float32(0),
         total=words_of_sums(sums(double)),
         squares=words_of_sums(sums(double * double)),
     )

@@ -17,10 +17,15 @@ SAMPLES, UNSEEN = np.split(
 
 def sqnr(path, table):
     """Of samples that were not observed, in dB, by the integers of the compiler."""
+    return sqnr_of(path, table, UNSEEN)
+
+
+def sqnr_of(path, table, samples):
+    """Of these samples, in dB."""
     graph = neon8.load_graph(path)
     program = lower(graph, table)
     noise = signal = 0.0
-    for x in UNSEEN:
+    for x in samples:
         want = graph_executor.run(graph, {"x": x})["y"]
         signal += float(np.square(want).sum())
         noise += float(np.square(run(program, {"x": x})["y"] - want).sum())

@@ -31,6 +31,7 @@ from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.components import Component, components
 from neon8.calibrate.recipe.noise import cost_of, costs, energies, moving
 from neon8.calibrate.recipe.spans import Span, spans_of
+from neon8.calibrate.recipe.steady import unsteady
 from neon8.ir.graph import Graph, Node
 from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
@@ -100,7 +101,8 @@ def equalize(
     found: dict[str, DoubleArray] = {}
     limits: dict[str, tuple[float, float]] = {}
     seen: dict[str, tuple[float, float]] = {}
-    for part in components(graph, {*closed, *lacking}):
+    closed = {*closed, *lacking, *unsteady(graph, observation)}
+    for part in components(graph, closed):
         readers: list[_Reader | _Passage] = []
         for node in part.readers:
             if isinstance(node, Conv2d):

@@ -28,12 +28,15 @@ class ChannelStatistics:
     """Statistics of C channels over the finite values of all samples.
 
     count: (C,) int64, how many.  minimum, maximum: (C,) float32, inf and -inf where
-    there are none.  total, squares: (C, WORDS) uint64, see integers().
+    there are none.  quietest: (C,) float32, the largest magnitude in the sample where
+    that is least, inf where there are none.  total, squares: (C, WORDS) uint64, see
+    integers().
     """
 
     count: Int64Array
     minimum: FloatArray
     maximum: FloatArray
+    quietest: FloatArray
     total: UInt64Array
     squares: UInt64Array
 
@@ -60,6 +63,7 @@ def empty(channels: int) -> ChannelStatistics:
         count=np.zeros(channels, dtype=np.int64),
         minimum=np.full(channels, np.inf, dtype=np.float32),
         maximum=np.full(channels, -np.inf, dtype=np.float32),
+        quietest=np.full(channels, np.inf, dtype=np.float32),
         total=np.zeros((channels, WORDS), dtype=np.uint64),
         squares=np.zeros((channels, WORDS), dtype=np.uint64),
     )
@@ -71,6 +75,7 @@ def merge(first: ChannelStatistics, second: ChannelStatistics) -> ChannelStatist
         count=first.count + second.count,
         minimum=np.minimum(first.minimum, second.minimum),
         maximum=np.maximum(first.maximum, second.maximum),
+        quietest=np.minimum(first.quietest, second.quietest),
         total=_add(first.total, second.total),
         squares=_add(first.squares, second.squares),
     )
@@ -78,7 +83,7 @@ def merge(first: ChannelStatistics, second: ChannelStatistics) -> ChannelStatist
 
 def join(parts: Sequence[ChannelStatistics]) -> ChannelStatistics:
     """Concatenate the channels of the parts."""
-    fields = ("count", "minimum", "maximum", "total", "squares")
+    fields = ("count", "minimum", "maximum", "quietest", "total", "squares")
     joined = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in fields
     }

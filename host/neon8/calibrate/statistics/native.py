@@ -36,7 +36,7 @@ class Statistics:
     """One tensor, filled in by Plan.observe().
 
     histogram_arrays: positive, negative.  channel_arrays: count, minima, maxima,
-    total, squares.  Either is empty if not wanted.  struct: points to all of
+    peaks, total, squares.  Either is empty if not wanted.  struct: points to all of
     them, in memory of `owner`.
     """
 
@@ -62,11 +62,12 @@ class Statistics:
 
     def channels(self) -> ChannelStatistics:
         """A copy of the channel statistics of all values so far."""
-        count, minima, maxima, total, squares = self.channel_arrays
+        count, minima, maxima, peaks, total, squares = self.channel_arrays
         return ChannelStatistics(
             count=count.astype(np.int64),
             minimum=minima.astype(np.float32),
             maximum=maxima.astype(np.float32),
+            quietest=peaks.astype(np.float32),
             total=total.astype(np.uint64),
             squares=squares.astype(np.uint64),
         )
@@ -128,10 +129,11 @@ def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
             np.zeros(channels, dtype=np.int64),
             np.full(channels, np.inf, dtype=np.float32),
             np.full(channels, -np.inf, dtype=np.float32),
+            np.full(channels, np.inf, dtype=np.float32),
             np.zeros((channels, WORDS), dtype=np.uint64),
             np.zeros((channels, WORDS), dtype=np.uint64),
         )
-        fields = ("count", "minima", "maxima", "total", "squares")
+        fields = ("count", "minima", "maxima", "peaks", "total", "squares")
         for name, array in zip(fields, sums, strict=True):
             setattr(struct, name, pointer(array))
     return Statistics(
