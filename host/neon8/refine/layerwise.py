@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import DoubleArray, FloatArray
+from neon8.arrays import AnyArray, DoubleArray, FloatArray
 from neon8.calibrate.recipe.bias import CORRECTED
 from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
@@ -32,15 +32,13 @@ from neon8.quant.scale_table import (
 from neon8.quant.weights import ACC_LIMIT, Integers, channel_scales, sums
 from neon8.refine.inputs import mean_row, some_rows
 from neon8.refine.lockstep import Values, in_lockstep, peak
-from neon8.refine.rounding import ERROR_BITS, MOST_INPUTS, covariance, descend
+from neon8.refine.rounding import ONE, descend, parts
 from neon8.rewrite.bias import corrected
 from neon8.rewrite.equalization import equalized
-from neon8.rewrite.rounding import neighbours, packed, rounded
+from neon8.rewrite.rounding import packed, rounded
 
 BUDGET = 1 << 28
 """Bytes of values, of all samples, in memory at once."""
-DIGITS = 16
-"""Hex digits of a sample's digest that decide where rows are taken."""
 MEAN_BITS = {"int8": 14, "int16": 6}
 """Fraction bits of the means of inputs: with K inputs and errors of ERROR_BITS, no sum
 of products reaches K * 2**39."""
@@ -51,15 +49,16 @@ Watch = Callable[[], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A sample, and the means of its channels in float.
+    """A sample, and what its pre-activations are in float.
 
-    digest: SHA-256, hex.  inputs: as oracle.run() takes them.  means: pre-activation ->
-    (C,).
+    digest: SHA-256, hex.  inputs: as oracle.run() takes them.  means: of channels,
+    (C,).  pixels: values at some_pixels(), (n, C).
     """
 
     digest: str
     inputs: Arrays
     means: Mapping[str, DoubleArray]
+    pixels: Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,11 +176,9 @@ class Layer:
             return False
         return np.array_equal(ratio.astype(np.float32), self.op.multiplier)
 
-    def by_group(self, values: FloatArray | DoubleArray | Integers) -> DoubleArray:
+    def by_group(self, values: AnyArray) -> AnyArray:
         """Reshape (O, ...) to (G, O / G, K)."""
-        shape = self.op.groups, len(values) // self.op.groups, -1
-        result: DoubleArray = values.reshape(shape).astype(np.float64)
-        return result
+        return values.reshape(self.op.groups, len(values) // self.op.groups, -1)
 
     def integers(self, entry: LayerScale) -> Integers:
         """The weights that `entry` gives, (O, I / groups, kh, kw)."""
@@ -230,32 +227,44 @@ def _chosen(
     entry = layer.entry
     if choice.rounding and entry.rounding in (NEAREST, BALANCED):
         entry = _with_integers(layer, values, samples)
-    wanted = [each.means.get(layer.node.pre_activation) for each in samples]
-    known = [each for each in wanted if each is not None and np.isfinite(each).all()]
-    if choice.means and len(known) == len(samples):
-        means = (np.stack(known) - layer.offsets) / layer.factors
-        return _with_bias(layer, entry, values, means)
+    if choice.means:
+        found = [each.means.get(layer.node.pre_activation) for each in samples]
+        wanted = _wanted(layer, found)
+        if wanted is not None:
+            return _with_bias(layer, entry, values, wanted)
     if entry.rounding != layer.entry.rounding:
         return _with_bias(layer, entry, values, None)
     return entry
 
 
+def _wanted(layer: Layer, found: Sequence[AnyArray | None]) -> DoubleArray | None:
+    """What a layer should make, each (..., C), under one another, (n, O).
+
+    None: unknown, or not finite.
+    """
+    known = [each for each in found if each is not None and np.isfinite(each).all()]
+    if len(known) < len(found):
+        return None
+    return (np.vstack(known) - layer.offsets) / layer.factors
+
+
 def _with_integers(layer: Layer, values: Values, samples: Sequence[Seen]) -> LayerScale:
     """The entry with the integer weights that are best on rows of `values`."""
-    if layer.node.weight[0].size > MOST_INPUTS:
+    found = [each.pixels.get(layer.node.pre_activation) for each in samples]
+    wanted = _wanted(layer, found)
+    if wanted is None:
         return layer.entry
     rows = [
-        some_rows(
-            layer.op, layer.out, layer.source, q, first=int(each.digest[:DIGITS], 16)
-        )
+        some_rows(layer.op, layer.out, layer.source, q, digest=each.digest)
         for q, each in zip(values, samples, strict=True)
     ]
-    nearest, other, real = neighbours(layer.node.weight, layer.scales)
+    sums = (wanted - layer.node.bias) / (layer.scales * float(layer.source.scale))
     flips = descend(
-        layer.by_group(real),
-        layer.by_group(nearest),
-        layer.by_group(other),
-        covariance(np.concatenate(rows)),
+        layer.by_group(layer.node.weight),
+        layer.by_group(layer.scales)[..., 0],
+        np.concatenate(rows),
+        layer.by_group(sums.T).transpose(2, 0, 1),
+        samples=len(samples),
     )
     if not flips.any():
         return layer.entry
@@ -274,15 +283,18 @@ def _with_bias(
     fixed = 2.0 ** MEAN_BITS[layer.source.dtype]
     rows = np.rint(np.stack(means, axis=2) * fixed)  # (G, K, samples)
     step = float(layer.source.scale) / fixed
-    weights = layer.by_group(layer.integers(entry))
-    scales = layer.scales.reshape(*weights.shape[:2], 1)
-    real = layer.by_group(layer.node.weight) / scales
-    errors = np.rint((real - weights) * 2.0**ERROR_BITS)
-    # Both products are exact.
-    lost = errors @ rows * (step / 2.0**ERROR_BITS) * scales
+    weights, real, units = map(
+        layer.by_group, (layer.integers(entry), layer.node.weight, layer.scales)
+    )
+    lost, kept = np.empty((2, *weights.shape[:2], len(values)))
+    for part in parts(weights.shape):
+        scales, q = units[:, part], weights[:, part].astype(np.float64)
+        errors = np.rint((real[:, part] / scales - q) * ONE)
+        # Both products are exact.
+        lost[:, part] = errors @ rows * (step / ONE) * scales
+        kept[:, part] = q @ rows * step * scales
     correction = _mean(lost.reshape(-1, len(values)))
     if wanted is not None:
-        kept = weights @ rows * step * scales
         exact = (kept + lost).reshape(-1, len(values)) + layer.node.bias[:, np.newaxis]
         correction += _sure(wanted.T - exact)
     reasons = entry.reasons

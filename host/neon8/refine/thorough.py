@@ -14,11 +14,10 @@ from itertools import count
 
 import numpy as np
 
-from neon8.arrays import Array, DoubleArray
+from neon8.arrays import Array, DoubleArray, FloatArray
 from neon8.calibrate.precision import finished
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.statistics.observer import pre_activations
-from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
 from neon8.data.inputs import as_inputs
 from neon8.evaluate.measure import Bench, Figures, Judge, before_softmax
@@ -31,7 +30,8 @@ from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph, nchw
 from neon8.ir.groups import groups_of
 from neon8.quant.scale_table import ScaleTable
-from neon8.refine.layerwise import Choice, Seen, chosen, layers_of
+from neon8.refine.inputs import some_pixels
+from neon8.refine.layerwise import BUDGET, Choice, Seen, chosen, layers_of
 from neon8.refine.sensitivity import Watch, nobody
 from neon8.settings.stages import DEFAULTS, JudgeSettings
 from neon8.text import columns, decimals
@@ -125,12 +125,7 @@ def best_of(
         wanted=wanted,
         judge=Judge.of(graph, setup, wanted[0]),
     )
-    seen = [
-        Seen(digest=each.digest, inputs=_as_float32(each.inputs), means=means)
-        for each, means in zip(
-            choosing, channel_means(file, graph, choosing), strict=True
-        )
-    ]
+    seen = seen_in_float(file, graph, choosing)
     done, total = count(1), len(CHOICES) * len(layers)
     watch(0, total)
     tables = {DEFAULT: table}
@@ -168,29 +163,49 @@ def noted(found: Found, table: ScaleTable) -> ScaleTable:
     return replace(best.table, reasons=(*best.table.reasons, gain))
 
 
-def channel_means(
-    file: OnnxFile, graph: Graph, samples: Iterable[Kept]
-) -> list[dict[str, DoubleArray]]:
-    """For each sample the channel means of all pre-activations, by tensor."""
+def seen_in_float(file: OnnxFile, graph: Graph, samples: Iterable[Kept]) -> list[Seen]:
+    """The samples, with what the float network makes of them.
+
+    Where layers have very many channels, the first samples only, as many as BUDGET
+    holds values of.
+    """
     names = pre_activations(graph)
     reference = Reference(file, names, inside=True, tensors=graph.rearranged)
-    found = []
+    found: list[Seen] = []
+    size = 0
     for each in samples:
         results = reference.run(each.inputs)
-        found.append({name: _means(results[name]) for name in names})
+        maps = {
+            name: results[name].reshape(nchw(results[name].shape)) for name in names
+        }
+        pixels = {name: _pixels(array, each.digest) for name, array in maps.items()}
+        size += sum(array.nbytes for array in pixels.values())
+        if found and size > BUDGET:
+            break
+        means = {name: _means(array) for name, array in maps.items()}
+        inputs = {name: as_float32(array) for name, array in each.inputs.items()}
+        one = Seen(digest=each.digest, inputs=inputs, means=means, pixels=pixels)
+        found.append(one)
     return found
 
 
+def _map(values: Array) -> Array:
+    """A tensor of any rank as N C H W."""
+    return values.reshape(nchw(values.shape))
+
+
+def _pixels(values: Array, digest: str) -> FloatArray:
+    """Some pixels, (n, C)."""
+    image, y, x = some_pixels(values.shape, digest)
+    return values[image, :, y, x].astype(np.float32)
+
+
 def _means(values: Array) -> DoubleArray:
-    """Channel means of a tensor of any rank, (C,), summed in order."""
-    planes = values.reshape(nchw(values.shape)).swapaxes(0, 1)
+    """Channel means, (C,), summed in order."""
+    planes = values.swapaxes(0, 1)
     flat = planes.reshape(len(planes), -1).astype(np.float64)
     means: DoubleArray = np.add.accumulate(flat, axis=1)[:, -1] / flat.shape[1]
     return means
-
-
-def _as_float32(inputs: Arrays) -> Arrays:
-    return {name: as_float32(array) for name, array in inputs.items()}
 
 
 def as_text(found: Found) -> str:
