@@ -16,7 +16,7 @@ struct own { // n8c_statistics and what it points to
     uint64_t positive[N8C_BINS], negative[N8C_BINS];
     int64_t count[CHANNELS_MAX];
     uint64_t total[CHANNELS_MAX * N8C_SUM_WORDS], squares[CHANNELS_MAX * N8C_SUM_WORDS];
-    float minima[CHANNELS_MAX], maxima[CHANNELS_MAX];
+    float minima[CHANNELS_MAX], maxima[CHANNELS_MAX], peaks[CHANNELS_MAX];
 };
 
 static int failures;
@@ -41,12 +41,14 @@ static struct own *make(void) {
         .count = own->count,
         .minima = own->minima,
         .maxima = own->maxima,
+        .peaks = own->peaks,
         .total = own->total,
         .squares = own->squares,
     };
     for (size_t channel = 0; channel < CHANNELS_MAX; channel++) {
         own->minima[channel] = INFINITY;
         own->maxima[channel] = -INFINITY;
+        own->peaks[channel] = INFINITY;
     }
     return own;
 }
@@ -111,6 +113,16 @@ static void sum_up(uint64_t *total, uint64_t *square, const float *values, size_
     words_of(square, (double)times * rint(fmin(squares[0], most) * 0x1p96));
 }
 
+// The largest magnitude of a channel, INFINITY if no value is finite.
+static float peak_of(const float *values, size_t plane, int activated) {
+    float peak = -INFINITY;
+    for (size_t i = 0; i < plane; i++) {
+        float x = fabsf(activated ? relu(values[i]) : values[i]);
+        peak = isfinite(x) ? fmaxf(peak, x) : peak;
+    }
+    return fabsf(peak);
+}
+
 // Compares statistics with a loop over all values, each put through relu() if `activated`, of
 // `times` equal samples.
 static void compare(struct own *own, const float *values, size_t channels, size_t plane,
@@ -139,6 +151,8 @@ static void compare(struct own *own, const float *values, size_t channels, size_
         expect(memcmp(total, own->total + i * N8C_SUM_WORDS, sizeof total) == 0, "total", isa,
                channels, plane);
         expect(memcmp(square, own->squares + i * N8C_SUM_WORDS, sizeof square) == 0, "squares", isa,
+               channels, plane);
+        expect(peak_of(values + i * plane, plane, activated) == own->peaks[i], "peaks", isa,
                channels, plane);
     }
     expect(zeros == own->it.zeros, "zeros", isa, channels, plane);
