@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from neon8.cli import options
 from neon8.settings.reader import add_options
+from neon8.settings.words import shapes_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,7 +100,7 @@ def _command(arguments: argparse.Namespace, row: "Row") -> str:
         words += [] if value == usual else [option, value]
     if settings.compare.overrides is not None:
         words += ["--override", settings.compare.overrides]
-    words += options.shapes_again(settings)
+    words += shapes_again(settings)
     words += ["-o", f"{Path(arguments.model).stem}.scales.json"]
     return shlex.join(map(str, words))
 

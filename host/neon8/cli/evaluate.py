@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from neon8.cli import options
 from neon8.settings.reader import add_options
+from neon8.settings.words import preprocess_again, shapes_again
 
 if TYPE_CHECKING:
     from neon8.evaluate.confidence import Interval
@@ -147,9 +148,7 @@ def _remedy(arguments: argparse.Namespace, result: "Evaluation") -> list[str]:
     from neon8.refine.diagnosis import CALIBRATION_DATA
 
     words = ["neon8", "calibrate", reference, "--data", CALIBRATION_DATA]
-    if settings.data.preprocess is not None:
-        words += ["--preprocess", settings.data.preprocess]
-    words += options.shapes_again(settings)
+    words += [*preprocess_again(settings), *shapes_again(settings)]
     words += ["--max-cost", "1.25", "-o", f"{Path(reference).stem}.scales.json"]
     said = f"hint: {lost}: int8 loses much here; int16 where it gains most may bring it"
     return [f"{said} back:", f"      {shlex.join(map(str, words))}"]

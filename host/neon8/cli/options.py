@@ -13,7 +13,7 @@ from neon8.errors import Neon8Error, SetupError
 from neon8.settings import methods
 from neon8.settings.fields import existing, output_file, settings_of
 from neon8.settings.reader import argument
-from neon8.settings.stages import STAGES, Settings
+from neon8.settings.stages import STAGES
 
 INPUT = argument(existing)
 OUTPUT = argument(output_file)
@@ -219,11 +219,3 @@ def _values(arguments: argparse.Namespace) -> Iterator[tuple[Any, bool]]:
     for stage in getattr(arguments, "stages", ()):
         for name, each in settings_of(STAGES[stage]).items():
             yield getattr(getattr(arguments.settings, stage), name), each.kind.writes
-
-
-def shapes_again(settings: Settings) -> list[str]:
-    """The words of --shape in a command that is shown, as they were given."""
-    words = []
-    for name, dims in (settings.network.shapes or {}).items():
-        words += ["--shape", f"{name}={','.join(map(str, dims))}"]
-    return words

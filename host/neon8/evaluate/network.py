@@ -7,8 +7,10 @@ its own: what stands before it makes the samples, and what stands after it is le
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.cutting import cut_for
@@ -127,6 +129,18 @@ def open_network(model: str | Path, *, shapes: Shapes | None = None) -> Network:
     graph = load(file)
     _cut(file, graph, ())
     return Network(file=file, graph=graph)
+
+
+@contextmanager
+def saved(network: Network) -> Iterator[Path]:
+    """The file of the network, which of a part is there only for the time being."""
+    if not network.cut:
+        yield network.file.path
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / network.file.path.name
+        path.write_bytes(network.file.model)
+        yield path
 
 
 def _cut(file: OnnxFile, graph: Graph, tables: Sequence[ScaleTable]) -> Cut | None:

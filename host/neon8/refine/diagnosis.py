@@ -21,7 +21,7 @@ from neon8.data.samples import Data, Sample
 from neon8.errors import DataError
 from neon8.evaluate.measure import Bench, Judge, Sheet, sqnr_of
 from neon8.evaluate.metrics import by_row, top1
-from neon8.evaluate.network import open_network
+from neon8.evaluate.network import open_network, saved
 from neon8.evaluate.tasks import Setup
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile
@@ -36,6 +36,7 @@ from neon8.refine.sensitivity import INTEGERS, Meter
 from neon8.refine.split import Layer, Split, Sums
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
+from neon8.settings.words import preprocess_again, shapes_again
 
 CALIBRATION_DATA = "CALIBRATION_DATA"
 """In a command: the samples that the table was made from, which it does not name."""
@@ -133,15 +134,23 @@ def diagnose_model(
     )
     trials = Trials(scales, bench, run.sheet.figures(bench.cost(scales)))
     changes = _changes(run, tensors, layers, top)
-    if top and not network.cut:  # which observes the file anew
-        changes += remedies.recipe(both, run.samples, file.path)
+    if top:
+        with saved(network) as path:
+            changes += remedies.recipe(both, run.samples, path)
     tried = [
         (change, trials.measure(change))
         for change in _told(progress, "remedies", changes)
     ]
     measured = [each for _, each in tried]
     known = None if isinstance(table, ScaleTable) else table
-    spelled = partial(_with_files, model=Path(model), table=known, cut=network.cut)
+    spelled = partial(
+        _with_files,
+        model=Path(model),
+        table=known,
+        cut=network.cut,
+        shapes=shapes_again(settings),
+        preprocess=preprocess_again(settings),
+    )
     return Diagnosis(
         model=str(model),
         n=run.rows * len(run.samples),
@@ -159,16 +168,22 @@ def diagnose_model(
 
 
 def _with_files(
-    remedy: Remedy, *, model: Path, table: str | Path | None, cut: bool
+    remedy: Remedy,
+    *,
+    model: Path,
+    table: str | Path | None,
+    cut: bool,
+    shapes: Sequence[str],
+    preprocess: Sequence[str],
 ) -> Remedy:
     """Complete the command, ready to paste but for CALIBRATION_DATA."""
     scales = str(table or f"{model.stem}.scales.json")
     files = {
-        "calibrate": ["--data", CALIBRATION_DATA, "-o", scales],
+        "calibrate": ["--data", CALIBRATION_DATA, *preprocess, "-o", scales],
         "compile": ["--scales", scales, "-o", f"{model.stem}.n8", *["--cut"] * cut],
     }
     name, _, options = remedy.how.partition(" ")
-    line = shlex.join(["neon8", name, str(model), *files[name]])
+    line = shlex.join(["neon8", name, str(model), *shapes, *files[name]])
     return replace(remedy, how=f"{line} {options}")
 
 

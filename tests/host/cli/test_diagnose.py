@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -15,6 +16,7 @@ from neon8 import diagnose_model
 from neon8.cli.main import main
 from neon8.inspection.chart import drawn
 from neon8.inspection.diagnosis import described
+from onnx_nets import net, node, save
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -85,6 +87,33 @@ def test_remedies_are_commands_to_paste(tiny, tmp_path, found, monkeypatch):
         assert main(words[1:]) == 0
         done.add(name)
     assert done == {"calibrate", "compile"}
+
+
+def test_commands_have_shapes_and_preprocessing_again(tmp_path, capsys, monkeypatch):
+    """Each of them runs: without --shape none would."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(2)
+    weights = {"w": rng.normal(size=(8, 3, 3, 3)).astype(np.float32)}
+    nodes = [node("Conv", "x w", "a", "conv"), node("Relu", "a", "y")]
+    path = save(tmp_path, net(nodes, {"x": (1, 3, "h", "w")}, "y", weights))
+    np.savez("x.npz", x=rng.integers(0, 256, (9, 12, 10, 3), np.uint8))
+    Path("p.toml").write_text("mean = [127]\nstd = [64]\n")
+    given = ["--data", "x.npz", "--preprocess", "p.toml", "--shape", "x=1,3,12,10"]
+    succeed(capsys, "calibrate", path, *given, "--plain", "-o", "t.json")
+    result = json.loads(succeed(capsys, "diagnose", path, "t.json", *given, "--json"))
+    for each in result["remedies"]:
+        words = shlex.split(each["how"].replace("CALIBRATION_DATA", "x.npz"), True)
+        at = words.index("--shape")
+        assert words[at + 1] == "x=1,3,12,10"
+        if words[1] == "calibrate":
+            assert words[words.index("--preprocess") + 1] == "p.toml"
+        if "ranges.json" in words:
+            held = each["how"].split("  # which holds ")[1]
+            Path("ranges.json").write_text(held)
+        assert main(words[1:]) == 0
+    assert {each["how"].split()[1] for each in result["remedies"]} == {
+        *("calibrate", "compile"),
+    }
 
 
 def test_an_error_is_told_in_decibels(found):

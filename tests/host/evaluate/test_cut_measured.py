@@ -68,6 +68,16 @@ def test_diagnose_and_compare_say_what_the_files_by_hand_give(made, tmp_path, ca
     assert str(made.onnx) in said
 
 
+def test_diagnose_tries_the_default_recipe(made):
+    """Of the part, whose file is there only then."""
+    plain = neon8.calibrate_model(made.onnx, made.samples, plain=True)
+    found = diagnose_model(made.onnx, plain, made.samples, top=1)
+    (recipe,) = (r for r in found.remedies if r.kind == "the default recipe")
+    assert recipe.how.startswith(f"neon8 calibrate {made.onnx} --data")
+    best = diagnose_model(made.onnx, made.table, made.samples, top=0)
+    assert recipe.sqnr_db == pytest.approx(best.sqnr_db, abs=1.5)
+
+
 def test_a_target_is_reached_by_the_files(made, tmp_path):
     """As the search says it, on samples that are all of them."""
     table = neon8.calibrate_model(made.onnx, made.samples, target_sqnr=55.0)
