@@ -3,9 +3,10 @@
 
 Every sum rounds all that was added up so far once more, so noise grows from block to
 block; and a normalization behind enlarges what is small in the whole, such as one token
-among others. Where only sums and normalizations read such tensors, 16 bits cost little
-time, as no product has them, and memory only where the stream is what fills it. What a
-convolution reads keeps its 8 bits.
+among others. A stream goes on behind a normalization that sums read. Where only sums
+and normalizations read such tensors, 16 bits cost little time, as no product has them,
+and memory only where the stream is what fills it. What a convolution reads keeps its 8
+bits.
 """
 
 from collections.abc import Collection, Mapping
@@ -38,11 +39,12 @@ def streams(
         elif not node.shares_scale:
             shut |= read
     found = inside - shut
-    chains = {group: {group} for group in found}
+    chains: dict[str, set[str]] = {}
     for node in graph.nodes:
-        if node.adds:
-            near = {groups.get(name, "") for name in (*node.inputs, node.output)}
-            joined = set().union(*(chains[group] for group in near & found))
+        if node.adds or node.makes_factors:
+            ends = (*node.inputs, node.output)
+            near = {groups[name] for name in ends if name in groups}
+            joined = near.union(*(chains.get(group, ()) for group in near))
             chains |= dict.fromkeys(joined, joined)
     sources, noise = held(graph), dict.fromkeys(found, 0.0)
     members: dict[str, set[str]] = {}
@@ -55,6 +57,6 @@ def streams(
             noise[group] = tensors[group].scale ** 2 / 12 / power
     return frozenset(
         group
-        for group, chain in chains.items()
-        if sum(noise[each] for each in sorted(chain)) > LEAST_NOISE
+        for group in found
+        if sum(noise[each] for each in sorted(chains[group] & found)) > LEAST_NOISE
     )

@@ -109,3 +109,25 @@ def test_a_short_stream_keeps_8_bits(tmp_path):
     rng = np.random.default_rng(0)
     even = [rng.normal(0, 1, SHAPE).astype(np.float32) for _ in range(8)]
     assert set(bits(neon8.calibrate_model(path, even)).values()) == {8}
+
+
+def after(blocks):
+    """Blocks of norm(x + linear(x)), as in BERT."""
+    b = Block(3)
+    for at in range(blocks):
+        b.linear("x" if at == 0 else f"n{at}", f"b{at}", 16, 16)
+        b("Add", f"{'x' if at == 0 else f'n{at}'} b{at}", f"t{at}")
+        gamma, beta = np.ones(16, np.float32), np.zeros(16, np.float32)
+        b("LayerNormalization", f"t{at}", f"n{at + 1}", gamma, beta, axis=-1)
+    b.linear(f"n{blocks}", "y", 16, 4)
+    return b.model(SHAPE)
+
+
+@pytest.mark.parametrize("blocks", [1, BLOCKS])
+def test_normalizations_between_sums_continue_the_stream(blocks, tmp_path):
+    """The noise of one sum would be little; the layers read 8 bits."""
+    rng = np.random.default_rng(2)
+    data = [rng.normal(0, 1, SHAPE).astype(np.float32) for _ in range(12)]
+    table = neon8.calibrate_model(save(tmp_path, after(blocks)), data)
+    found = {name for name, count in bits(table).items() if count == 16}
+    assert found == ({f"t{at}" for at in range(blocks)} if blocks > 1 else set())
