@@ -99,8 +99,8 @@ static bool is_along_channels(const struct product *product, size_t view) {
                                                   product->views[view].steps[INNER].channels == 1);
 }
 
-static enum n8_status check_product(struct n8_reader *reader, const struct n8_step *step,
-                                    const struct product *product) {
+static N8_ONCE enum n8_status check_product(struct n8_reader *reader, const struct n8_step *step,
+                                            const struct product *product) {
     const int32_t *sizes = product->batches;
     for (size_t i = 0; i < BATCHES + 3; i++) {
         if (!n8_in_range(sizes[i], 1, N8_FORMAT_MAX_DIM)) {
@@ -126,7 +126,7 @@ static enum n8_status check_product(struct n8_reader *reader, const struct n8_st
     return N8_OK;
 }
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+static N8_ONCE enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const struct n8_tensor *second = n8_input(reader->model, step, 1);
     if (n8_input(reader->model, step, 0)->type != N8_TYPE_S8 || second->type != N8_TYPE_S8) {
@@ -176,7 +176,7 @@ static size_t pieces_of(const struct n8_conv *conv, size_t matrices) {
     return pieces < conv->units ? pieces : conv->units;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+static N8_ONCE enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *first = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     struct product product;
@@ -226,7 +226,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return step->scratch_size == SIZE_MAX ? N8_E_ADDRESS : N8_OK;
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+static N8_ONCE enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
     (void)reader;
     memcpy(memory, step->arrays[0], sizeof(struct product));
     return N8_OK;
