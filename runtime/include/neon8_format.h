@@ -75,6 +75,7 @@ enum n8_op {
     N8_OP_TOP = 50,  // x -> s32, (36)
     N8_OP_TAKE = 51, // x, s32 -> x, (37)
     N8_OP_PUT = 52,  // x, s32, x -> x, (37)
+    N8_OP_NMS = 53,  // f32, f32 -> s32, (38)
 };
 
 // What the arithmetic of (22) and (27) is made of. Those before MINIMUM serve the functions of

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of a pixel's channels have the largest or the smallest values, (36).
+// Which of a pixel's channels have the largest or the smallest values, (36); which boxes are kept
+// of those that overlap, (38).
 #include "size.h"
 #include "step.h"
 
@@ -101,4 +102,133 @@ const struct n8_operator n8_op_top = {
     .check = check,
     .plan = plan,
     .run = run,
+};
+
+// Boxes --------------------------------------------------------------------------------
+
+// Without a side where a corner is NaN, so that it overlaps nothing.
+struct box {
+    float lo[2], hi[2], area;
+};
+
+// Of images with so many boxes, as many lists as each has classes, of which each has room in the
+// output for `most`.
+struct lists {
+    size_t images, boxes, count, most;
+};
+
+static struct lists lists_of(const struct n8_model *model, const struct n8_step *step) {
+    const struct n8_tensor *scores = n8_input(model, step, 1);
+    const size_t images = (size_t)scores->dims[0];
+    const size_t count = n8_mul(images, (size_t)scores->dims[1]);
+    return (struct lists){images, scores->pixels / images, count,
+                          n8_output(model, step)->pixels / count};
+}
+
+static enum n8_status plan_boxes(struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_tensor *boxes = n8_input(reader->model, step, 0);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct lists lists = lists_of(reader->model, step);
+    if ((size_t)boxes->dims[0] != lists.images || (size_t)boxes->dims[1] != lists.boxes ||
+        boxes->pixels != 4 * lists.images || out->dims[1] != 3 ||
+        out->pixels != n8_mul(lists.most, lists.count) || lists.most > lists.boxes) {
+        return n8_malformed(reader, "its boxes, scores and rows do not fit");
+    }
+    if (step->row.function != N8_FUNCTION_NONE && step->row.function != N8_FUNCTION_MULTIPLY) {
+        return n8_malformed(reader, "its function is none that it has for its type");
+    }
+    step->units = 1;
+    step->scratch_size =
+        n8_add(n8_mul(sizeof(int64_t), lists.boxes), n8_mul(sizeof(struct box), lists.most));
+    return N8_OK;
+}
+
+static struct box box_at(const struct n8_session *session, const struct n8_step *step, size_t first,
+                         size_t i) {
+    const bool centred = step->row.function != N8_FUNCTION_NONE;
+    float given[4];
+    for (size_t k = 0; k < 4; k++) {
+        given[k] = ((const float *)n8_in_pixel(session, step, 0, first + k))[i];
+    }
+    struct box box;
+    for (size_t k = 0; k < 2; k++) {
+        const float a = given[k], b = given[k + 2];
+        const float lo = centred ? a - b / 2 : a >= b ? b : a;
+        const float hi = centred ? a + b / 2 : a >= b ? a : b;
+        box.lo[k] = lo < hi ? lo : 0;
+        box.hi[k] = lo < hi ? hi : 0;
+        given[k] = centred ? b : hi - lo;
+    }
+    box.area = given[0] * given[1];
+    return box;
+}
+
+static bool overlaps(const struct box *a, const struct box *b, float most) {
+    float sides[2];
+    for (size_t k = 0; k < 2; k++) {
+        const float lo = a->lo[k] < b->lo[k] ? b->lo[k] : a->lo[k];
+        const float hi = a->hi[k] < b->hi[k] ? a->hi[k] : b->hi[k];
+        if (!(lo < hi)) {
+            return false;
+        }
+        sides[k] = hi - lo;
+    }
+    const float both = sides[0] * sides[1];
+    return both / (a->area + b->area - both) > most;
+}
+
+// The only unit. Scratch: the places of one list by score, as above but with the largest first; the
+// boxes that are kept.
+static void run_boxes(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                      size_t end, void *scratch) {
+    const struct n8_tensor *scores = n8_input(session->model, step, 1);
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct lists lists = lists_of(session->model, step);
+    const float threshold = step->row.fill;
+    int64_t *heap = scratch;
+    struct box *kept = (struct box *)(heap + lists.boxes);
+    size_t row = 0;
+    for (size_t list = 0; list < lists.count; list++) {
+        const size_t image = list / (size_t)scores->dims[1];
+        const size_t channel = list % (size_t)scores->dims[1];
+        size_t count = 0, found = 0;
+        for (size_t i = 0; i < lists.boxes; i++) {
+            const float *at = n8_in_pixel(session, step, 1, image * lists.boxes + i);
+            if (at[channel] > threshold || threshold != threshold) {
+                const int64_t key = key_of(scores, (const uint8_t *)at, channel, 0);
+                heap[count++] = ~(key * 0x100000000 + (UINT32_MAX - (uint32_t)i));
+            }
+        }
+        for (size_t at = count / 2; at > 0; at--) {
+            sink(heap, count, at - 1);
+        }
+        while (count > 0 && found < lists.most) {
+            const uint32_t best = (uint32_t)heap[0];
+            heap[0] = heap[--count];
+            sink(heap, count, 0);
+            kept[found] = box_at(session, step, image * 4, best);
+            size_t other = 0;
+            while (other < found && !overlaps(&kept[found], &kept[other], step->row.scale)) {
+                other++;
+            }
+            if (other == found) {
+                const int32_t places[] = {(int32_t)image, (int32_t)channel, (int32_t)best};
+                memcpy(n8_out_pixel(session, step, row++), places, sizeof places);
+                found++;
+            }
+        }
+    }
+    for (; row < out->pixels; row++) {
+        memset(n8_out_pixel(session, step, row), 0xff, 3 * sizeof(int32_t));
+    }
+}
+
+const struct n8_operator n8_op_nms = {
+    .name = "nms",
+    .types = {N8_TYPE_F32, N8_TYPE_S32},
+    .inputs = {2, 2},
+    .fields = N8_FIELD_SCALE | N8_FIELD_FILL | N8_FIELD_FUNCTION,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
+    .plan = plan_boxes,
+    .run = run_boxes,
 };

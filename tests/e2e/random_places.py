@@ -61,6 +61,28 @@ def grow_put(net: Net) -> None:
         grow_quantize(net, out)
 
 
+def grow_nms(net: Net) -> None:
+    """Boxes of which many overlap, and scores of which many are equal."""
+    images, boxes, classes = (int(n) for n in net.rng.integers(1, (3, 40, 4)))
+    places = net.rng.integers(-4, 9, (images, boxes, 4)).astype(np.float32)
+    places = np.where(net.rng.random(places.shape) < 0.02, np.inf, places)
+    scores = net.rng.integers(-9, 9, (images, classes, boxes)).astype(np.float32)
+    sources = []
+    for values in (places, scores):
+        dims = (*values.shape, 1)
+        sources.append(net.tensor(dims, dtype="float32"))
+        net.grow("Constant", sources[-1], values=values.reshape(-1))
+    rows = images * classes * int(net.rng.integers(1, boxes + 1))
+    net.grow(
+        "Nms",
+        net.tensor((rows, 3, 1, 1), dtype="int32"),
+        *sources,
+        scale=net.rng.choice(np.float32([0, 0.3, 0.7])),
+        fill=net.rng.choice(np.float32([np.nan, 0, -5])),
+        function=str(net.rng.choice(["none", "multiply"])),
+    )
+
+
 def any_places(net: Net, source) -> Places:
     """Of the channels of each pixel, or of pixels."""
     batch, channels, height, width = source.shape
@@ -111,4 +133,5 @@ GROW = {
     "top": grow_top,
     "take": grow_take,
     "put": grow_put,
+    "nms": grow_nms,
 }

@@ -499,6 +499,14 @@ its output has other pixels, or more channels
     best: input 0 = max
 its function is neither minimum nor maximum
     best: function = 0 / 3
+its boxes, scores and rows do not fit
+    kept: input 0 = scores32
+    kept: input 1 = boxes32
+    kept: input 0 = real
+    kept: tensor.dims = 3, 3, 1, 1
+    kept: tensor.dims = 12, 3, 1, 1
+    kept: tensor.dims = 4, 2, 1, 1
+    kept: tensor.dims = 1, 3, 1, 1
 its blocks, rows or indices are outside their limits
     put32: indices[0] = 0 / -1
     put32: indices[1] = 0
@@ -520,6 +528,7 @@ its blocks, rows and indices are not those of its tensors
 its function is none that it has for its type
     placed: function = 3 / 5 / 6
     put32: function = 6 / 1
+    kept: function = 3 / 6
 a row of its first operand or output is not of channels
     scores: indices[23] = 0; indices[25] = 1; indices[26] = 0
     scores: indices[59] = 0; indices[60] = 1; indices[61] = 1; indices[62] = 0
@@ -578,13 +587,17 @@ USED = {
     **dict.fromkeys(("x", "flat", "logits", "larger", "smaller"), frozenset()),
     "p": {"axis", "function"},
     **dict.fromkeys(
-        ("constant", "state", "levels", "ids", "three", "pairs", "rows32"),
+        (
+            *("constant", "state", "levels", "ids", "three", "pairs", "rows32"),
+            *("boxes32", "scores32"),
+        ),
         frozenset({"values", "weights", "indices"}),
     ),
     **dict.fromkeys(("whole", "ids32", "chosen"), frozenset()),
     **dict.fromkeys(("summed", "holds"), frozenset({"function"})),
     "best": {"flags", "function"},
     "rows": {"indices"},
+    "kept": {"scale", "fill", "function"},
     **dict.fromkeys(("placed", "put32"), frozenset({"function", "indices"})),
     "total": CLAMP | {"slope", "values"},
     "function": {"indices", "values"},

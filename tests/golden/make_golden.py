@@ -3,8 +3,8 @@
 
 wide.n8 and wide.json are of the same network with 16 bits between its ends, factors.n8
 and factors.json of one with a function and a product between channels with factors,
-indexed.n8 and indexed.json of one that also chooses, takes and puts values: the fuzzer
-makes its indices wild.
+indexed.n8 and indexed.json of one that also chooses, takes and puts values, and keeps
+boxes: the fuzzer makes its indices wild.
 
     PYTHONPATH=host python3 tests/golden/make_golden.py
 
@@ -22,10 +22,11 @@ from neon8.compile import oracle, writer
 from neon8.compile.lower import lower
 from neon8.ir.graph import Activation, Graph, Node, Tensor
 from neon8.operators.arithmetic import Add, Multiply
+from neon8.operators.boxes import Suppression
 from neon8.operators.convolution import Conv2d
 from neon8.operators.functions import X, call, gated
 from neon8.operators.indexed import Places, Put, Take
-from neon8.operators.movement import Concat
+from neon8.operators.movement import Concat, Reshape
 from neon8.operators.pointwise import Pointwise
 from neon8.operators.pooling import Pool
 from neon8.operators.ranking import Top
@@ -74,6 +75,8 @@ TENSORS = {
 INDEXED = {
     "rows": ((2, 3, 5, 4), 4, "unsigned", 0.0281, -128),
     "put": ((2, 12, 5, 4), 4, "unsigned", 0.0281, -128),
+    "corners": ((2, 20, 4, 1), 3, "asymmetric", 0.0173, -77),
+    "marks": ((2, 4, 20, 1), 3, "symmetric", 0.0211, 0),
 }
 
 
@@ -161,8 +164,9 @@ def graph(name: str = "small") -> Graph:
     }
     if name == "indexed":
         nodes += indexed()
-        outputs = ("sum", "p", "put", "best")
+        outputs = ("sum", "p", "put", "best", "kept")
         tensors["best"] = Tensor("best", (2, 3), dtype="int64")
+        tensors["kept"] = Tensor("kept", (24, 3), dtype="int64")
     return Graph(
         name="small",
         digest=hashlib.sha256(b"small").hexdigest(),
@@ -179,7 +183,7 @@ def tensors_of(name: str) -> dict[str, tuple]:
 
 
 def indexed() -> tuple[Node, ...]:
-    """The best of the logits; some channels of "sum", and these put to others."""
+    """The best of the logits; channels of "sum", put to others; boxes of "max"."""
     places = Places(outer=2, count=3, inner=20, sizes=(3, 4))
     first, second = (
         np.array(numbers, np.int32) for numbers in ([0, 1, 2, 3, -1, -1], [2] * 6)
@@ -200,6 +204,16 @@ def indexed() -> tuple[Node, ...]:
             places=places,
             constants={1: second},
             function="maximum",
+        ),
+        Reshape(name="boxes", inputs=("max",), output="corners"),
+        Reshape(name="scores", inputs=("mean",), output="marks"),
+        Suppression(
+            name="keep",
+            inputs=("corners", "marks"),
+            output="kept",
+            overlap=0.25,
+            threshold=0.0,
+            centred=False,
         ),
     )
 

@@ -5,7 +5,8 @@ What onnx.checker lets pass may still be hostile.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -37,7 +38,7 @@ def read(file: OnnxFile) -> Source:
         name=os.fsencode(path.stem).decode(errors="replace"),
         digest=file.digest,
         opset=opset,
-        nodes=_nodes(known.kept, known.faults),
+        nodes=_whole(_nodes(known.kept, known.faults), file.hidden),
         constants=known.constants,
         shapes={
             name: shape
@@ -131,6 +132,19 @@ def _nodes(
             )
         )
     return tuple(nodes)
+
+
+def _whole(nodes: Iterable[OnnxNode], hidden: Container[str]) -> tuple[OnnxNode, ...]:
+    """With one node for each NonMaxSuppression and the nodes that pad it."""
+    last: dict[str, OnnxNode] = {}
+    made: list[OnnxNode] = []
+    for node in nodes:
+        first = next((last.pop(name) for name in node.inputs if name in last), node)
+        if first.operator == "NonMaxSuppression" and node.outputs[0] in hidden:
+            last[node.outputs[0]] = first
+        else:
+            made.append(replace(first, outputs=node.outputs))
+    return tuple(made)
 
 
 def _attribute(item: onnx.AttributeProto) -> Attribute:

@@ -157,7 +157,7 @@ def originals(model: ModelLike, *, least: int) -> Originals:
 
 
 def append(n: Nodes, op: OpaqueOp, file: Originals | None) -> None:
-    """The node that `op` stands for, between Casts where it is not of float32."""
+    """The nodes that `op` stands for, between Casts where it is not of float32."""
     if file is None:
         raise ValueError(op.name)
     if not op.reads and op.output in file.source.constants:
@@ -176,7 +176,7 @@ def append(n: Nodes, op: OpaqueOp, file: Originals | None) -> None:
         if types.get(name) in OTHER_FLOATS:
             makes[name] = n.fresh(f"{out}_{types[name]}")
             casts.append((makes[name], out))
-    for made in _upgraded(file.makers[op.makes[0]], file):
+    for made in (new for old in _written(op, file) for new in _upgraded(old, file)):
         node = onnx.NodeProto()
         node.CopyFrom(made)
         node.name = n.fresh_node(made.name or made.output[0])
@@ -188,6 +188,15 @@ def append(n: Nodes, op: OpaqueOp, file: Originals | None) -> None:
         n.nodes.append(node)
     for value, out in casts:
         n.node("Cast", [value], output=out, to=TensorProto.FLOAT)
+
+
+def _written(op: OpaqueOp, file: Originals) -> list[onnx.NodeProto]:
+    """The nodes of the file that `op` stands for, in order; mostly one."""
+    known = {*op.reads, *file.source.constants}
+    nodes = [file.makers[op.makes[0]]]
+    while inner := [n for n in nodes[0].input if n in file.makers and n not in known]:
+        nodes.insert(0, file.makers[inner[0]])
+    return nodes
 
 
 def _rename_inputs(
