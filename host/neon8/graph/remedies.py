@@ -24,13 +24,20 @@ DEPENDS = (
     "gives as much as the data wants, and neon8 has fixed shapes; compile --cut leaves "
     "it to onnxruntime"
 )
+SIZE = (
+    "is of a tensor whose size only a run shows, and neon8 has fixed shapes; compile "
+    "--cut leaves it to onnxruntime"
+)
 REMEDIES = {
     "DequantizeLinear": QUANTIZED,
     "QuantizeLinear": QUANTIZED,
     "If": "the branch depends on values; export the one that is taken",
     "Loop": "loops are not supported; export the network unrolled",
     "Scan": "loops are not supported; export the network unrolled",
-    **dict.fromkeys(("Compress", "NonMaxSuppression", "NonZero", "Unique"), DEPENDS),
+    **dict.fromkeys(
+        ("Compress", "ConstantOfShape", "NonZero", "Range", "Unique"), DEPENDS
+    ),
+    **dict.fromkeys(("Shape", "Size"), SIZE),
     **dict.fromkeys(SEQUENCES, SEQUENCE),
 }
 

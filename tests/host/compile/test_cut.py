@@ -126,6 +126,7 @@ def test_which_nodes_are_in_which_part(made):
             "tokens": {"before": ["Cast"], "after": ["NonZero"]},
             "constant": {"before": ["QuickGelu"]},
             "branch": {"after": ["If"]},
+            "counted": {"after": ["Range", "Shape"]},
             "doubles": {"after": ["NonZero"]},
             "function": {"after": ["Twice"]},
         }[name]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neon8
+from cut_nets import counted
 from neon8.errors import CompileError, GraphError, Neon8Error
 from neon8.formats.conversion import convert_table as convert
 from neon8.graph.importer import load
@@ -124,6 +125,18 @@ def test_only_compile_refuses(strangers):
         assert any(f"{name!r} (operator {operator}): " in line for line in lines)
     assert len(lines) == sum(isinstance(n, Opaque) for n in load(path).nodes)
     assert "calibrate and convert work" in last
+
+
+def test_rows_that_depend_on_values_are_left_to_a_cut(tmp_path):
+    text = str(refusal(load(save(tmp_path, counted()))))
+    for name, operator, what in (
+        ("upwards", "Range", "gives as much as the data wants"),
+        ("how many", "Shape", "is of a tensor whose size only a run shows"),
+    ):
+        assert (
+            f"node {name!r} (operator {operator}): {what}, and neon8 has fixed shapes; "
+            "compile --cut leaves it to onnxruntime"
+        ) in text
 
 
 def test_a_refusal_does_not_grow_without_end(tmp_path):

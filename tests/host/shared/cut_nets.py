@@ -237,6 +237,24 @@ def constant():
     return foreign(model, {"k": (1, 4, 6, 6)})
 
 
+def counted():
+    """As many numbers as a value says, and how many they are."""
+    nodes = [
+        node("Conv", "x w0", "a", "c1"),
+        node("Relu", "a", "b"),
+        node("Conv", "b w1", "y", "c2"),
+        node("ReduceMax", "y", "m", "top", keepdims=0),
+        node("Cast", "m", "n", "whole", to=TensorProto.INT64),
+        node("Range", "zero n one", "numbers", "upwards"),
+        node("Shape", "numbers", "size", "how many"),
+    ]
+    constants = weights((4, 3, 3, 3), (2, 4, 1, 1))
+    constants |= {"zero": np.array(0), "one": np.array(1)}
+    kinds = dict.fromkeys(("numbers", "size"), TensorProto.INT64)
+    outputs = "y numbers size"
+    return net(nodes, {"x": (1, 3, 8, 8)}, outputs, constants, types=kinds)
+
+
 NETS = {
     "front": front,
     "tail": tail,
@@ -248,6 +266,7 @@ NETS = {
     "doubles": doubles,
     "function": function,
     "constant": constant,
+    "counted": counted,
 }
 
 
