@@ -112,7 +112,7 @@ class Net:
         self.outputs.append(name)
 
     def shape(self, x: str) -> tuple[int, ...]:
-        """The shape of a tensor, with the batch as a number."""
+        """The shape of a tensor, the batch as a number; 0: only a run shows it."""
         return tuple(d.dim_value for d in self.types[x].tensor_type.shape.dim)
 
     def pixels(self, x: str) -> int:

@@ -75,6 +75,7 @@ DEFINITIONS = {
     "unet_bilinear": partial(unet.unet, bilinear=True),
     "keyword_spotter": keyword_spotter.keyword_spotter,
     "yolov8n": yolo.yolov8n,
+    "yolov8n_nms": yolo.yolov8n_nms,
     "yolo11n": yolo.yolo11n,
     "mobilevit_s": hybrids.mobilevit_s,
     "efficientformer_l1": hybrids.efficientformer_l1,
@@ -116,6 +117,7 @@ unet                  17  0.25  256  0.125   32  31037633     -
 unet_bilinear         14  0.25  256  0.125   32  17262977     -  fold
 keyword_spotter       15  1     151  1       47    229474     -  symbolic
 yolov8n               17  1     640  0.25    64   3157200  4350  fold
+yolov8n_nms           17  1     640  0.25    64   3157200  4350  fold
 yolo11n               20  1     640  0.25    64   2624080  3250  fold
 mobilevit_s           17  1     256  0.25    64   5578632     -
 efficientformer_l1    14  1     224  0.25    64  12289928  1300

@@ -189,8 +189,9 @@ def value(
     net: Net, name: str, kind: int, *, symbolic: bool = False
 ) -> onnx.ValueInfoProto:
     """An input or output; kind: of one that is not of integers."""
-    kind = onnx.TensorProto.INT64 if name in net.words else kind
-    batch, *rest = net.shape(name)
+    own = net.types[name].tensor_type.elem_type
+    kind = kind if own == onnx.TensorProto.FLOAT else own
+    batch, *rest = (size or None for size in net.shape(name))
     dims = ["batch" if symbolic else batch, *rest]
     return helper.make_tensor_value_info(name, kind, dims)
 

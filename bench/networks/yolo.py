@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YOLOv8n and YOLO11n of Ultralytics, to the last operator before NMS.
+"""YOLOv8n and YOLO11n of Ultralytics, to the last operator before NMS, or with it.
 
 For the 80 classes of COCO: boxes are means of distributions over 16 distances from
 their anchors, in pixels; YOLO11 has attention in its smallest map.
@@ -13,10 +13,33 @@ from bench.networks.builder import Net
 from bench.networks.detectors import sppf, unit
 
 BINS, CLASSES = 16, 80
+KEPT, OVERLAP, LEAST = 100, 0.7, 0.25
+"""Boxes of a class, their overlap, and the score from which they count."""
 STRIDES = (8, 16, 32)
 
 
 def yolov8n(net: Net, size: int) -> None:
+    """The scores and boxes of all anchors."""
+    net.output(yolov8(net, size), "output0")
+
+
+def yolov8n_nms(net: Net, size: int) -> None:
+    """Those that NonMaxSuppression keeps."""
+    boxes, scores = net.split(yolov8(net, size), 4, CLASSES)
+    boxes = net.transpose(boxes, 0, 2, 1)
+    limits = [net.constant(np.float32([limit])) for limit in (OVERLAP, LEAST)]
+    kept = net.op(
+        "NonMaxSuppression",
+        [boxes, scores, net.constant(np.array([KEPT])), *limits],
+        center_point_box=1,
+    )
+    places = net.take(kept, 2, 1)
+    net.output(net.op("Gather", [boxes, places], axis=1), "boxes")
+    net.output(net.op("GatherND", [scores, kept]), "scores")
+    net.output(net.take(kept, 1, 1), "classes")
+
+
+def yolov8(net: Net, size: int) -> str:
     """C2f blocks: what each bottleneck makes is kept."""
     split = partial(c2f, net, wide=1.0)
     x = unit(net, net.input("images", 3, size, size), "model.0", 16, 3, stride=2)
@@ -31,7 +54,7 @@ def yolov8n(net: Net, size: int) -> None:
         partial(split, name=f"model.{at}", out=out, count=1, shortcut=False)
         for at, out in outs
     ]
-    net.output(detect(net, neck(net, maps, blocks), heavy=True), "output0")
+    return detect(net, neck(net, maps, blocks), heavy=True)
 
 
 def yolo11n(net: Net, size: int) -> None:

@@ -49,10 +49,12 @@ def test_the_small_version_is_valid_and_computes(name, small_network):
         }
         results.append(weights.run(proto, given, net.outputs))
     for first, second, output in zip(*results, net.outputs, strict=True):
-        assert first.shape == net.shape(output)
+        sizes = zip(first.shape, net.shape(output), strict=True)
+        assert all(have == want for have, want in sizes if want)
         assert np.isfinite(first).all()
         assert np.abs(first).max() < LARGEST
-        assert np.abs(first.astype(float) - second).max() > 1e-3
+        other = first.shape != second.shape
+        assert other or np.abs(first.astype(float) - second).max() > 1e-3
 
 
 def test_weights_depend_on_seed_and_name_only():
