@@ -19,6 +19,7 @@ from bench.networks import (
     mobilenet,
     ocr,
     resnet,
+    rtdetr,
     samples,
     shufflenet,
     transformers,
@@ -77,6 +78,7 @@ DEFINITIONS = {
     "yolov8n": yolo.yolov8n,
     "yolov8n_nms": yolo.yolov8n_nms,
     "yolo11n": yolo.yolo11n,
+    "rtdetr_r18": rtdetr.rtdetr_r18,
     "mobilevit_s": hybrids.mobilevit_s,
     "efficientformer_l1": hybrids.efficientformer_l1,
     "deit_tiny": transformers.deit_tiny,
@@ -119,6 +121,7 @@ keyword_spotter       15  1     151  1       47    229474     -  symbolic
 yolov8n               17  1     640  0.25    64   3157200  4350  fold
 yolov8n_nms           17  1     640  0.25    64   3157200  4350  fold
 yolo11n               20  1     640  0.25    64   2624080  3250  fold
+rtdetr_r18            17  1     320  0.25    64         -     -  fold
 mobilevit_s           17  1     256  0.25    64   5578632     -
 efficientformer_l1    14  1     224  0.25    64  12289928  1300
 deit_tiny             17  1     224  0.25    64   5717416  1260
