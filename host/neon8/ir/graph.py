@@ -411,6 +411,18 @@ class Node:
         """One node that does this and then `node`, None if there is none."""
         return None
 
+    def within(
+        self,
+        start: int,  # noqa: ARG002
+        whole: Shape,  # noqa: ARG002
+        part: Shape,  # noqa: ARG002
+    ) -> "Node | None":
+        """The node on channels from `start` on, which are `part` of its input `whole`.
+
+        None if it reads others, or none.
+        """
+        return None
+
     def with_factors(
         self,
         read: Sequence[DoubleArray | None],  # noqa: ARG002

@@ -78,6 +78,16 @@ class Gather(Node):
         """Those that the lists name, if they are neighbours."""
         return source.taken(self.view, self.indices)
 
+    def within(self, start: int, whole: Shape, part: Shape) -> Node | None:
+        """The list of channels counts from there, if it has no others."""
+        n, c, h, w = self.indices
+        if self.view != whole or c.min() < start or c.max() >= start + part[1]:
+            return None
+        indices = (n, c - np.int32(start), h, w)
+        if all(map(np.array_equal, indices, map(np.arange, part))):
+            return Reshape(name=self.name, inputs=self.inputs, output=self.output)
+        return replace(self, view=part, indices=indices)
+
     def followed_by(self, node: Node) -> Node | None:
         """Indices of indices, if both have the same axes and one constant at most."""
         if not isinstance(node, Gather):

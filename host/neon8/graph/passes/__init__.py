@@ -12,11 +12,13 @@ from neon8.graph.passes.fuse_activations import fuse_activations
 from neon8.graph.passes.hide_masks import hide_masks
 from neon8.graph.passes.merge_moves import merge_moves
 from neon8.graph.passes.stay_rearranged import stay_rearranged
+from neon8.graph.passes.take_parts import take_parts
 from neon8.ir.graph import Graph
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     stay_rearranged,
     merge_moves,
+    take_parts,
     drop_reshapes,
     fold_views,
     fold_flatten,
