@@ -30,7 +30,7 @@ def streams(
     groups: tensor -> its group.  histograms: of the sources.  tensors: with 8 bits.
     closed: groups for which the user has set something.
     """
-    shut = {*closed, *(groups.get(name, "") for name in graph.inputs)}
+    shut = {"", *closed, *(groups.get(name, "") for name in graph.inputs)}
     inside: set[str] = set()
     for node in graph.nodes:
         read = {groups[name] for name in node.inputs if name in groups}

@@ -131,3 +131,13 @@ def test_normalizations_between_sums_continue_the_stream(blocks, tmp_path):
     table = neon8.calibrate_model(save(tmp_path, after(blocks)), data)
     found = {name for name, count in bits(table).items() if count == 16}
     assert found == ({f"t{at}" for at in range(blocks)} if blocks > 1 else set())
+
+
+def test_sums_that_nobody_observes_are_none_of_it(tmp_path):
+    """Those inside of a CumSum have no scales."""
+    b = Block(3)
+    b.linear("x", "h", 16, 16)
+    b("CumSum", "h", "c", np.array(2))
+    b.linear("c", "y", 16, 4)
+    table = neon8.calibrate_model(save(tmp_path, b.model(SHAPE)), samples())
+    assert set(bits(table).values()) == {8}
