@@ -230,6 +230,11 @@ class Node:
         return self.keeps_values
 
     @property
+    def puts_values(self) -> bool:
+        """True if constants that count for the scale come among the inputs' values."""
+        return False
+
+    @property
     def keeps_sign(self) -> bool:
         """True if nothing below 0 comes out where nothing below 0 goes in."""
         return self.keeps_values

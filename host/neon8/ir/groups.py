@@ -57,15 +57,17 @@ def held(graph: Graph) -> dict[str, frozenset[str]]:
     found = {name: own & {name} for name in graph.inputs}
     for node in graph.nodes:
         if _shares(graph, node):
-            found[node.output] = frozenset().union(*(found[n] for n in node.inputs))
+            mine = own & {node.output}
+            found[node.output] = mine.union(*(found[n] for n in node.inputs))
         else:
             found |= {name: own & {name} for name in node.outputs}
     return found
 
 
 def sources(graph: Graph) -> tuple[str, ...]:
-    """The tensors with values of their own: not those of a node that shares_scale."""
-    made = (n for e in graph.nodes if not _shares(graph, e) for n in e.outputs)
+    """The tensors with values of their own; of a node that shares_scale constants."""
+    own = (e for e in graph.nodes if e.puts_values or not _shares(graph, e))
+    made = (name for node in own for name in node.outputs)
     return tuple(n for n in (*graph.inputs, *made) if graph.tensors[n].observed)
 
 

@@ -50,6 +50,11 @@ class Concat(Node):
     follows = True
 
     @property
+    def puts_values(self) -> bool:
+        """True if a constant is not 0."""
+        return any(part.any() for part in self.constants.values())
+
+    @property
     def joins(self) -> bool:
         """True if all parts are tensors."""
         return not self.constants
@@ -146,10 +151,14 @@ class ConcatOp(Op):
 
     axis: int
 
+    moves = True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReshapeOp(Op):
     """Moves values of one type; their N C H W order is kept."""
+
+    moves = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +170,8 @@ class PermuteOp(Op):
     """
 
     indices: Int32Array
+
+    moves = True
 
 
 def import_reshape(source: Source, node: OnnxNode) -> Node:

@@ -127,3 +127,19 @@ def test_what_a_pad_puts_in_has_room_beside_small_values(tmp_path):
     assert table.tensors["t"].scale < table.tensors["p"].scale
     assert table.tensors["p"].threshold[1] >= 1
     assert sqnr(path, table) > 30
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_what_a_concat_adds_is_within_the_range(tmp_path, plain):
+    """A constant beside small values, as the token for the class is."""
+    nodes = [node("Concat", "t token", "j", axis=1), node("Conv", "j a", "y", "a")]
+    nodes, weights, outputs = network(nodes, {"a": (4, CHANNELS + 1, 1, 1)})
+    weights["stem"] /= 16
+    weights["token"] = np.linspace(-3, 2, 81).reshape(1, 1, 9, 9)
+    kept = {k: np.array(v, F) for k, v in weights.items()}
+    path = save(tmp_path, net(nodes, {"x": SHAPE}, outputs, kept))
+    table = neon8.calibrate_model(path, SAMPLES, plain=plain)
+    low, high = table.tensors["j"].threshold
+    assert low <= -2.9
+    assert high >= 1.9
+    assert sqnr(path, table) > 30
