@@ -264,3 +264,21 @@ def test_library_of_another_version(tmp_path, monkeypatch):
     monkeypatch.setenv("N8_LIBRARY", str(path))
     with pytest.raises(SetupError, match=r"does not fit neon8 99\.1\.0"):
         library.load()
+
+
+def test_library_of_an_older_checkout(tmp_path, monkeypatch, content):
+    """Of the same version, but without a field that the package reads."""
+    path = tmp_path / "libneon8.so"
+    path.write_bytes(library.find().read_bytes())
+    header = library.find().with_name(library.RUNTIME.header).read_text()
+    assert "tables;" in header
+    path.with_name(library.RUNTIME.header).write_text(
+        header.replace("tables;", "unnamed;")
+    )
+    monkeypatch.setenv("N8_LIBRARY", str(path))
+    with Model.from_bytes(content) as model:
+        for fact in ("memory", "steps"):
+            with pytest.raises(
+                SetupError, match=r"libneon8\.so: has no 'tables'.*'make"
+            ):
+                getattr(model, fact)

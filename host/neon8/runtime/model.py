@@ -6,7 +6,7 @@ import os
 import queue
 import weakref
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, final
 
@@ -62,12 +62,26 @@ def check(lib: Library, status: int, source: str) -> None:
     raise (SetupError if ours else ModelError)(f"{source}: {text}")
 
 
-def values_of(lib: Library, info: Any, source: str) -> dict[str, Any]:
+class Fields(dict[str, Any]):
     """The fields of a struct of C by name: numbers, tuples, texts ("" for NULL).
 
-    ModelError: a text is not UTF-8.
+    SetupError: what is asked for is none, as the library at `path` is old.
     """
-    values = {}
+
+    def __init__(self, path: Path) -> None:
+        """Without any."""
+        super().__init__()
+        self._path = path
+
+    def __missing__(self, name: str) -> Any:
+        """Say what to do."""
+        text = f"has no {name!r}, so it is older than this package; build it again"
+        raise SetupError(f"{self._path}: {text}, as by 'make native aarch64 armv7'")
+
+
+def values_of(lib: Library, info: Any, source: str) -> Fields:
+    """The fields of `info`.  ModelError: a text is not UTF-8."""
+    values = Fields(lib.path)
     for name, field in lib.ffi.typeof(info).item.fields:
         value = getattr(info, name)
         if field.type.kind == "array":
@@ -305,7 +319,7 @@ class Model(Closable):
             found[name] = tensor_of(lib, values)
         return found
 
-    def _tensor(self, number: int) -> dict[str, Any]:
+    def _tensor(self, number: int) -> Fields:
         """The fields of struct n8_tensor_info of a tensor by its number."""
         lib, info = self._library, self._library.ffi.new("struct n8_tensor_info *")
         status = lib.lib.n8_model_tensor(self._open_handle(), number, info)
@@ -330,7 +344,8 @@ def size_of(info: TensorInfo) -> int:
 
 def memory_of(lib: Library, memory: Any) -> Memory:
     """A struct n8_memory as a value."""
-    return Memory(**values_of(lib, memory, ""))
+    values = values_of(lib, memory, "")
+    return Memory(**{field.name: values[field.name] for field in fields(Memory)})
 
 
 def described(memory: Memory) -> str:

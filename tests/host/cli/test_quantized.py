@@ -30,6 +30,14 @@ def test_compiles_without_a_table(path, tmp_path, capsys):
     assert "SQNR       inf dB" in capsys.readouterr().out
 
 
+def test_calibrating_it_again_is_warned_of(path, tmp_path, capsys):
+    np.save(tmp_path / "x.npy", np.zeros((2, 3, 8, 8), np.float32))
+    command = ["calibrate", str(path), "--data", str(tmp_path / "x.npy")]
+    assert main([*command, "-o", str(tmp_path / "q.scales.json")]) == 0
+    warning = "is quantized, with scales of its own; `neon8 compile` takes it as it is"
+    assert capsys.readouterr().err.count(warning) == 1
+
+
 def test_a_table_of_its_own_changes_nothing(path, tmp_path):
     """What convert makes of the file alone is what compile takes from it."""
     table = tmp_path / "q.scales.json"

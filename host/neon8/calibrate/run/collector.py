@@ -27,6 +27,7 @@ from neon8.data.inputs import Input
 from neon8.data.samples import Sample
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
+from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups, sources
 from neon8.onnx_session import FACTS
@@ -42,12 +43,14 @@ class Network:
     """A model, ready to be observed.
 
     references: one for each thread.  empty: the Observation of no samples.
+    quantized: the file has scales of its own.
     """
 
     graph: Graph
     references: tuple[Reference, ...]
     empty: Observation
     ignore_nonfinite: bool
+    quantized: bool
 
     @property
     def inputs(self) -> dict[str, Input]:
@@ -83,6 +86,7 @@ def open_network(
         references=(reference, *(reference.another() for _ in range(count - 1))),
         empty=empty_observation(graph, preprocess_digest),
         ignore_nonfinite=ignore_nonfinite,
+        quantized=is_quantized(file),
     )
 
 

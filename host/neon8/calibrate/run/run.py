@@ -94,6 +94,9 @@ def observe_data(
     """
     workload = Workload.of(model, data, settings)
     network = workload.open_network()
+    if network.quantized:
+        text = "is quantized, with scales of its own; `neon8 compile` takes it as it is"
+        LOG.warning("%s: %s, without a table", model, text)
     samples, total = _open_data(workload, data, network)
     few = Few(task.keep)
     if task.keep:
