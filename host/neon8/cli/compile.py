@@ -112,6 +112,8 @@ def run(arguments: argparse.Namespace) -> str:
         done += f"\n{in_float(compiled.islands)}"
     if settings.compile.accumulator_aware:
         done += f"\n{grown(compiled.fits)}"
+    if compiled.wrapping:
+        done += f"\n{wrapped(compiled.wrapping)}"
     if close := ranked(steps, compiled.graph.tensors):
         done += f"\n{close}"
     if not convolutions:
@@ -154,15 +156,27 @@ def in_float(islands: dict[str, str]) -> str:
 
     by_reason: dict[str, list[str]] = {}
     for name, reason in islands.items():
-        by_reason.setdefault(reason, []).append(repr(text.printable(name)))
+        by_reason.setdefault(reason, []).append(name)
     lines = [f"in float32: {text.counted(len(islands), 'layer')}"]
-    for reason, names in by_reason.items():
-        more = len(names) - SHOWN_NAMES
-        shown = ", ".join(names[:SHOWN_NAMES]) + (
-            f" and {more} more" if more > 0 else ""
-        )
-        lines.append(f"  {reason}: {shown}")
+    lines += [f"  {reason}: {some(names)}" for reason, names in by_reason.items()]
     return "\n".join(lines)
+
+
+def wrapped(layers: "Sequence[str]") -> str:
+    """A line on integers that int32 may not hold."""
+    return (
+        f"integers may leave int32 in {some(layers)}: they wrap then, where ONNX has "
+        "64 bits"
+    )
+
+
+def some(names: "Sequence[str]") -> str:
+    """The first of them, and how many more there are."""
+    from neon8 import text
+
+    shown = ", ".join(repr(text.printable(name)) for name in names[:SHOWN_NAMES])
+    more = len(names) - SHOWN_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def ranked(steps: "Sequence[StepInfo]", named: "Collection[str]") -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from neon8.compile import lower, writer
 from neon8.compile.cutting import cut_for, files_of, kept_inside
+from neon8.compile.whole_numbers import wrapping
 from neon8.data.samples import loaded
 from neon8.errors import CompileError, SettingsError
 from neon8.files import write_all
@@ -33,6 +34,7 @@ class Compiled:
     fits: the layers with weights that int16 did not hold four products of, and what
     came of that; empty unless accumulator_aware.
     cut: of which part the file is; None if it is the whole network, `graph`.
+    wrapping: the layers with integers of more values than int32 that may leave it.
     """
 
     file: bytes
@@ -40,6 +42,7 @@ class Compiled:
     graph: Graph
     fits: tuple[Fit, ...] = ()
     cut: Cut | None = None
+    wrapping: tuple[str, ...] = ()
 
     def files(self, path: Path) -> dict[Path, bytes]:
         """What is to be written, by path, the .n8 file at `path`."""
@@ -88,8 +91,9 @@ def compile_network(
         keep = frozenset(wanted.keep_float)
         if found is not None:
             keep = kept_inside(found, graph, keep)
+        inside = graph if found is None else found.inside
         program = lower.lower(
-            graph if found is None else found.inside,
+            inside,
             scales,
             io=wanted.io,
             layout=wanted.layout,
@@ -103,6 +107,7 @@ def compile_network(
             graph=graph,
             fits=program.fits,
             cut=found,
+            wrapping=wrapping(program, inside),
         )
     except CompileError as error:
         where = graph.name if model is graph else str(model)

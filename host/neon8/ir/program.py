@@ -8,6 +8,7 @@ Equation numbers refer to docs/numerics.md.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,6 +64,10 @@ class Tensor:
         return 128 if self.dtype == "int8" else max(-self.lo, self.hi)
 
 
+Bounds = tuple[int, int]
+"""The least and the largest integer of a tensor, or of what it would be."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Op:
     """Base of all steps.  name: of its layer; inputs, output: tensor names."""
@@ -75,6 +80,20 @@ class Op:
     def converts(self) -> bool:
         """True if it only makes integers of floats, or floats of integers."""
         return False
+
+    @property
+    def moves(self) -> bool:
+        """True if its result has values of its inputs only."""
+        return False
+
+    def bounds(self, given: Sequence[Bounds]) -> Bounds | None:
+        """Of its result, an integer, before it is int32; None if nothing is known.
+
+        given: of its inputs.
+        """
+        if not self.moves:
+            return None
+        return min(low for low, _ in given), max(high for _, high in given)
 
     @property
     def operation(self) -> str:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operands that are the same in every run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neon8.arrays import AnyArray, Array
 from neon8.ir.graph import FloatArray
-from neon8.ir.program import Op, Tensor
+from neon8.ir.program import Bounds, Op, Tensor
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.family import Family
 from neon8.operators.qdq import QUANTIZED, Nodes
@@ -23,6 +24,12 @@ class ConstantOp(Op):
 
     values: FloatArray | None = None
     levels: Levels | None = None
+
+    def bounds(self, given: Sequence[Bounds]) -> Bounds | None:  # noqa: ARG002
+        """Of its integers."""
+        if self.levels is None or not self.levels.size:
+            return None
+        return int(self.levels.min()), int(self.levels.max())
 
 
 def append_constant(b: Build, layer: str, values: AnyArray, like: Tensor) -> Tensor:

@@ -146,6 +146,8 @@ class TakeOp(Op):
 
     indices: Int32Array
 
+    moves = True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutOp(Op):

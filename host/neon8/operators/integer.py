@@ -5,7 +5,8 @@ Tensors of every integer type of ONNX, and of bool, are int32 in a Program. What
 operator gives of a type with fewer bits is what that would hold of it.
 """
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -14,7 +15,7 @@ import numpy as np
 from neon8.arrays import AnyArray, Array, Int64Array
 from neon8.ir.graph import FLOATS, Node
 from neon8.ir.graph import Tensor as GraphTensor
-from neon8.ir.program import Op, Tensor
+from neon8.ir.program import Bounds, Op, Tensor
 from neon8.operators.build import FLOAT, INT32, Build
 from neon8.operators.constants import append_constant
 from neon8.operators.family import Family
@@ -110,6 +111,30 @@ class IntegerOp(Op):
 
     function: str
 
+    def bounds(self, given: Sequence[Bounds]) -> Bounds | None:
+        """From those of both operands; None of some functions that stay inside."""
+        (a, b), (c, d) = given
+        if self.function in COMPARISONS:
+            return 0, 1
+        if self.function == "and":
+            masks = [most for least, most in given if least >= 0]
+            return (0, min(masks)) if masks else None
+        if self.function == "modulo":
+            return (0, d) if c >= 0 else None
+        if self.function == "divide":
+            most = max(abs(a), abs(b))
+            return (min(a, 0), max(b, 0)) if c >= 0 else (-most, most)
+        if self.function in ("power", "shift_left"):
+            if min(a, c) < 0 or d > MOST_SHIFTED:
+                return LARGEST
+            return (0, b << d) if self.function == "shift_left" else (0, max(b, 1) ** d)
+        exact = EXACT.get(self.function)
+        if exact is None:
+            return None
+        ends = [exact(x, y) for x in (a, b) for y in (c, d)]
+        crosses = self.function == "absolute" and a <= d and c <= b
+        return (0 if crosses else min(ends)), max(ends)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOp(Op):
@@ -119,6 +144,10 @@ class CompareOp(Op):
     """
 
     function: str
+
+    def bounds(self, given: Sequence[Bounds]) -> Bounds:  # noqa: ARG002
+        """Of conditions."""
+        return 0, 1
 
 
 def cast(source: Source, node: OnnxNode) -> Node:
@@ -402,6 +431,21 @@ COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 EXTREMES = {"minimum": np.minimum, "maximum": np.maximum}
+
+EXACT: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "absolute": lambda x, y: abs(x - y),
+    "minimum": min,
+    "maximum": max,
+}
+"""Functions whose least and largest values come of those of the operands."""
+
+LARGEST: Bounds = (-(2**63), 2**63 - 1)
+"""What may be anything."""
+MOST_SHIFTED = 62
+"""Exponents from there on are not computed."""
 
 INTEGERS_OF: dict[str, Callable[[Int64Array, Int64Array], Array]] = {
     **COMPARISONS,

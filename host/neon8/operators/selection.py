@@ -13,7 +13,7 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.ir.graph import INTEGERS, IndexArray, Node, Shape
-from neon8.ir.program import Int32Array, Op, Tensor
+from neon8.ir.program import Bounds, Int32Array, Op, Tensor
 from neon8.ir.strided import Strided
 from neon8.operators import indexed
 from neon8.operators.build import Build
@@ -126,6 +126,11 @@ class GatherOp(Op):
 
     indices: Int32Array
     fill: np.float32 = np.float32(0)
+
+    def bounds(self, given: Sequence[Bounds]) -> Bounds:
+        """With what it fills in."""
+        ((low, high),), fill = given, int(self.fill)
+        return min(low, fill), max(high, fill)
 
 
 MOST_EXACT = 1 << 24

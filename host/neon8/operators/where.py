@@ -90,6 +90,8 @@ class WhereOp(Op):
     They share scale and zero point with the output, and are broadcast as ONNX does.
     """
 
+    moves = True
+
 
 def where(source: Source, node: OnnxNode) -> Node:
     """Where, of constants and of tensors."""
