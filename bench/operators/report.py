@@ -37,7 +37,7 @@ NOTES = {
     "GlobalMaxPool": "",
     "Identity": "",
     "LRN": "An odd size.",
-    "MaxPool": "One to three spatial dimensions; any attributes; no indices.",
+    "MaxPool": "One to three spatial dimensions; any attributes.",
     "ReduceL2": "Constant axes.",
     "ReduceMax": "Constant axes.",
     "ReduceMean": "Constant axes.",

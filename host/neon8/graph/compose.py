@@ -99,7 +99,8 @@ class _Composed:
             return False
         if node.op_type in COMPOSITIONS and node.op_type in IMPORTS:
             kernel = next((a for a in node.attribute if a.name == "kernel_shape"), None)
-            return kernel is None or len(kernel.ints) > IMAGE
+            more = any(node.output[1:])
+            return more or kernel is None or len(kernel.ints) > IMAGE
         if node.op_type in COMPOSITIONS:
             return True
         only = not any(node.output[1:])  # neon8's own operators make one tensor

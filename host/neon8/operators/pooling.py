@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Max, min and average pooling, over windows or over the whole image."""
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,12 +11,15 @@ import numpy as np
 from neon8.arrays import Array, Int64Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Activated, Activation, Node, Shape, nchw
+from neon8.ir.graph import Tensor as GraphTensor
 from neon8.ir.program import Op, Tensor
 from neon8.operators.activation import activate
 from neon8.operators.build import FLOAT, INT8, INT16, Build, levels_mean_the_same, ratio
+from neon8.operators.composition import MAX_ELEMENTS, Parts
 from neon8.operators.family import Family
 from neon8.operators.floats import append_activation, append_unary, before, larger
 from neon8.operators.functions import affine
+from neon8.operators.integer import ToFloat, ToInteger
 from neon8.operators.movement import append_reshape
 from neon8.operators.pointwise import TableOp
 from neon8.operators.qdq import Nodes, clamp
@@ -24,13 +28,21 @@ from neon8.operators.scales import clamp_of
 from neon8.operators.source import (
     OnnxNode,
     Source,
+    dims_of,
     failure,
     integer,
     integers,
     made,
     shape_of,
 )
-from neon8.operators.windows import pad_to_windows, tap, taps, window
+from neon8.operators.windows import (
+    pad_to_windows,
+    pads_of,
+    positive,
+    tap,
+    taps,
+    window,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +174,77 @@ def global_pool(source: Source, node: OnnxNode, *, kind: str) -> Node:
         raise failure(source, node, f"input of shape {list(shape)} is no image")
     height, width = nchw(shape)[2:]
     return made(node, Pool, kind=kind, kernel=(height, width))
+
+
+def integer_pool(source: Source, node: OnnxNode) -> tuple[GraphTensor | Node, ...]:
+    """MaxPool of integers of 8 bits, which float32 has all."""
+    given, wanted = node.inputs[0], node.outputs[0]
+    before, after = (
+        GraphTensor(f"{name}_real", dims_of(source, node, name), hidden=True)
+        for name in (given, wanted)
+    )
+    types = {**source.types, given: before.dtype, wanted: after.dtype}
+    pool = import_pool(replace(source, types=types), node, kind="max")
+    first = ToFloat(
+        name=f"{node.name}:{before.name}", inputs=(given,), output=before.name
+    )
+    inner = replace(pool, inputs=(before.name,), output=after.name)
+    last = ToInteger(name=f"{node.name}:{wanted}", inputs=(after.name,), output=wanted)
+    return before, after, first, inner, last
+
+
+def with_indices(p: Parts) -> bool:
+    """MaxPool that tells where the largest value of each window lies.
+
+    What a window has beyond an edge is its value next to that, once more, which is
+    neither larger nor the first of equal ones.
+    """
+    source, node = p.source, p.node
+    shape = shape_of(source, node, node.inputs[0])
+    out = shape_of(source, node, node.outputs[0])
+    kernel = tuple(integers(node, "kernel_shape") or ())
+    if not 1 <= len(kernel) == len(shape) - 2 <= MOST_AXES:
+        return False
+    ones = (1,) * len(kernel)
+    strides = positive(source, node, "strides", ones)
+    dilations = positive(source, node, "dilations", ones)
+    begins, _ = pads_of(source, node, kernel, shape[2:], strides, dilations)
+    if math.prod(out) * math.prod(kernel) > MAX_ELEMENTS:
+        return False
+    value, place = node.inputs[0], np.zeros((), np.int64)
+    steps = np.cumprod((1, *shape[:2:-1]))[::-1]
+    if integer(node, "storage_order", 0):
+        steps = np.cumprod((1, *shape[2:-1]))
+    for axis, size in enumerate(shape[2:]):
+        start = np.arange(out[2 + axis]) * strides[axis] - begins[axis]
+        at = start[:, np.newaxis] + np.arange(kernel[axis]) * dilations[axis]
+        inside = (at >= 0) & (at < size)
+        if not inside.any(axis=1).all():
+            return False
+        least = np.where(inside, at, size).min(axis=1, keepdims=True)
+        at = np.clip(at, least, np.where(inside, at, -1).max(axis=1, keepdims=True))
+        value = p.add("Gather", value, at.reshape(-1), axis=2 + axis)
+        place = np.add.outer(place, at * steps[axis])
+    apart = [n for pair in zip(out[2:], kernel, strict=True) for n in pair]
+    order = (*range(0, len(apart), 2), *range(1, len(apart), 2))
+    value = p.add("Reshape", value, np.array((*shape[:2], *apart)))
+    value = p.add("Transpose", value, perm=(0, 1, *(2 + each for each in order)))
+    taps = math.prod(kernel)
+    value = p.add("Reshape", value, np.array((*out, taps)))
+    tap = p.add("ArgMax", value, axis=len(out), keepdims=0)
+    windows = np.arange(math.prod(out[2:])).reshape(out[2:])
+    row = p.add("Add", tap, windows * taps)
+    where = p.add("Gather", place.transpose(order).reshape(-1), row, axis=0)
+    images = np.arange(math.prod(shape[:2])).reshape(*shape[:2], *ones)
+    first = images * math.prod(shape[2:])
+    p.add("Add", where, first, output=node.outputs[1])
+    attributes = {k: v for k, v in node.attributes.items() if k != "storage_order"}
+    p.append("MaxPool", node.inputs, node.outputs[:1], attributes, layer=True)
+    return True
+
+
+MOST_AXES = 3
+"""Of an image; each is two axes of its windows."""
 
 
 MAX_TAPS = 2**23
@@ -475,5 +558,6 @@ FAMILY = Family(
     lower_float={Pool: lower_pool_float},
     steps={PoolOp: compute_pool, PoolF32Op: compute_pool_float},
     qdq={PoolOp: write_pool, PoolF32Op: write_pool_float},
+    integers={"MaxPool": integer_pool},
     opsets={PoolOp: pool_opset, PoolF32Op: pool_opset},
 )

@@ -14,6 +14,7 @@ import numpy as np
 from neon8.arrays import Array
 from neon8.operators.composition import MAX_ELEMENTS, Parts
 from neon8.operators.family import Family
+from neon8.operators.pooling import with_indices
 from neon8.operators.source import failure, integer, integers, required, shape_of, text
 from neon8.operators.windows import MAX_EXTENT, pads_of, positive
 
@@ -129,11 +130,11 @@ def volume(p: Parts, images: str, out: tuple[int, ...]) -> bool:
 def pool(p: Parts) -> bool:
     """MaxPool, LpPool, and AveragePool, whose counts are products of two counts."""
     source, node = p.source, p.node
+    if any(node.outputs[1:]) and node.outputs[0]:
+        return with_indices(p)
     shape = shape_of(source, node, node.inputs[0])
     kernel = integers(node, "kernel_shape") or ()
     if len(shape) != RANK or len(kernel) != 3 or integer(node, "storage_order", 0):
-        return False
-    if any(node.outputs[1:]):
         return False
     out = shape_of(source, node, node.outputs[0])
     strides = positive(source, node, "strides", (1,) * 3)

@@ -113,8 +113,9 @@ NETWORKS = {
                  "(operator SplitToSequence): sequences are not supported; export it"),
     "runtime shape": ([node("NonZero", "x", "n"), node("Cast", "n", "f", to=1),
                        node("Relu", "f", "y")], {"x": IMAGE}, "NonZero"),
-    "pool indices": ([node("MaxPool", "x", "a i", kernel_shape=[2, 2]),
-                      node("Cast", "i", "y", to=1)], {"x": IMAGE}, "does not compute"),
+    "pool indices": ([node("MaxPool", "x", "a i", kernel_shape=[99, 99]),
+                      node("Cast", "i", "y", to=1)], {"x": (1, 9, 999, 999)},
+                     "does not compute"),
     "constant output": ([node("Relu", "x", "z"), node("Identity", "w", "y")],
                         {"x": IMAGE}, "does not depend"),
 }  # fmt: skip

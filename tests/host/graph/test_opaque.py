@@ -32,8 +32,8 @@ def strange(opset=13):
         "g": rng.normal(size=(32, 5)).astype(F),
         "limit": F(0.5),
     }
-    # NonZero: a shape that only a run shows; MaxPool: two outputs, one of integers; If:
-    # its branches read tensors from outside.
+    # NonZero: a shape that only a run shows; If: its branches read tensors from
+    # outside, and those of MaxPool make two, one of integers.
     then = onnx.helper.make_graph(
         [node("Neg", "f", "t")], "then", [],
         [onnx.helper.make_tensor_value_info("t", 1, None)],
@@ -42,6 +42,14 @@ def strange(opset=13):
         [node("Mul", "f limit", "e")], "else", [],
         [onnx.helper.make_tensor_value_info("e", 1, None)],
     )  # fmt: skip
+    pools = {
+        f"{branch}_branch": onnx.helper.make_graph(
+            [node("MaxPool", "c", f"{branch}_v {branch}_i", kernel_shape=[2, 2])],
+            branch, [],
+            [onnx.helper.make_tensor_value_info(f"{branch}_v", 1, None),
+             onnx.helper.make_tensor_value_info(f"{branch}_i", 7, None)],
+        ) for branch in ("then", "else")
+    }  # fmt: skip
     nodes = [
         node("Conv", "x w", "a", "conv", pads=[1] * 4),
         node("Relu", "a", "r"),
@@ -50,10 +58,10 @@ def strange(opset=13):
         node("NonZero", "c", "nz", "where"),
         node("Cast", "nz", "places", to=1),
         node("Flatten", "c", "f"),
-        node("MaxPool", "c", "v i", "best", kernel_shape=[2, 2]),
-        node("Cast", "i", "fi", to=1),
         node("ReduceMax", "f", "m", keepdims=0),
         node("Greater", "m limit", "cond"),
+        node("If", "cond", "v i", "best", **pools),
+        node("Cast", "i", "fi", to=1),
         node("If", "cond", "b", "branch", then_branch=then, else_branch=other),
         node("Gemm", "f g", "y"),
     ]
