@@ -7,15 +7,17 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
+import neon8
 from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.formats import qdq
+from neon8.graph.importer import load
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.registry import QDQ
-from onnx_nets import chain
+from onnx_nets import chain, net, node, save
 from table_nets import case, mixed, moving, residual
 
 SHARE = 0.999
@@ -243,3 +245,23 @@ def test_all_that_it_cannot_hold_is_listed(tmp_path, monkeypatch):
     assert sorted(caught.value.details) == sorted(layers)
     said = f"{len(layers)} layers cannot be expressed in Q/DQ nodes:"
     assert caught.value.text.endswith(said)
+
+
+def test_what_only_the_file_has_before_a_node_is_kept(tmp_path):
+    """A Cast of conditions to conditions, which the network does not have."""
+    nodes = [
+        node("Greater", "x limit", "g", "greater"),
+        node("Cast", "g", "same", to=TensorProto.BOOL),
+        node("Where", "same x limit", "w", "where"),
+        node("Conv", "w a", "y", "conv"),
+    ]
+    weights = {"a": np.ones((2, 3, 1, 1), np.float32), "limit": np.float32(0)}
+    path = save(tmp_path, net(nodes, {"x": (1, 3, 4, 4)}, "y", weights, opset=18))
+    x = {"x": np.random.default_rng(0).normal(size=(1, 3, 4, 4)).astype(np.float32)}
+    graph = load(path)
+    data = qdq.dumps(neon8.calibrate_model(path, [x]), graph, path)
+    assert [n.op_type for n in onnx.load_from_string(data).graph.node].count(
+        "Cast"
+    ) == 1
+    want = np.maximum(x["x"], 0).sum(axis=1, keepdims=True)
+    assert np.abs(runs(data, "float")(x)["y"] - want).max() < 0.1
