@@ -140,7 +140,7 @@ def best_of(
         Trial(name=name, figures=bench.measure(each), table=each)
         for name, each in tables.items()
     ]
-    return Found(trials=tuple(trials), choosing=len(choosing), judging=len(judging))
+    return Found(trials=tuple(trials), choosing=len(seen), judging=len(judging))
 
 
 def divided(samples: Sequence[Kept]) -> tuple[Sequence[Kept], Sequence[Kept]]:

@@ -9,11 +9,14 @@ import pytest
 from hard_nets import HARD, images
 from neon8 import calibrate_model, load_table
 from neon8.cli.main import main
+from neon8.compile.compiler import compile_model
 from neon8.errors import CompileError
+from neon8.evaluate.measure import cost_of
 from neon8.graph.importer import load
 from neon8.quant import table_json
 from neon8.refine.budget import divided, search
 from neon8.refine.curve import missed
+from neon8.runtime import Model
 from neon8.settings.stages import RefineSettings
 from onnx_nets import chain, net, node, save
 
@@ -261,7 +264,7 @@ def test_others_measure_than_rank():
         assert len(same) == (0 if count >= 24 else count)
 
 
-def test_weights_of_16_bits_where_they_lose_most(tmp_path):
+def hard_weights(folder):
     """A layer of which one weight is far larger than those that matter."""
     rng = np.random.default_rng(5)
     first, second = (
@@ -275,9 +278,12 @@ def test_weights_of_16_bits_where_they_lose_most(tmp_path):
         "y",
         {"w": first, "v": second},
     )
-    path = save(tmp_path, model)
-    table = calibrate_model(path, images(40), plain=True)
-    result = found((path, load(path), table), target_sqnr=30.0)
+    path = save(folder, model)
+    return path, load(path), calibrate_model(path, images(40), plain=True)
+
+
+def test_weights_of_16_bits_where_they_lose_most(tmp_path):
+    result = found(hard_weights(tmp_path), target_sqnr=30.0)
     assert result.reached
     assert dict(result.best.chosen) == {"weights16:second": "weights16"}
     assert result.tensors["weights16:second"] == ("weights16:second",)
@@ -286,3 +292,24 @@ def test_weights_of_16_bits_where_they_lose_most(tmp_path):
         "second": 16,
     }
     assert 1 < result.best.cost < 1.6
+
+
+def test_weights_of_16_bits_for_what_they_cost(tmp_path):
+    """As the library reckons the compiled network, and not a little more."""
+    path, graph, table = made = hard_weights(tmp_path)
+    result = found(made, max_cost=1.6)
+    assert "weights16:second" in dict(result.best.chosen)
+    step = next(s for s in result.curve if s.to == "weights16")
+    wide = calibrate_model(
+        path, images(40), plain=True, precision={"second": "weights16"}
+    )
+    before, after = (cost(graph, each) for each in (table, wide))
+    assert step.changed == ("weights16:second",)
+    assert step.cost == pytest.approx(after / before)
+    less = found(made, max_cost=step.cost - 1e-6)
+    assert "weights16:second" not in dict(less.best.chosen)
+
+
+def cost(graph, table):
+    with Model.from_bytes(compile_model(graph, table)) as model:
+        return cost_of(model)

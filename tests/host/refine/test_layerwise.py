@@ -12,7 +12,7 @@ from neon8.compile.lower import lower
 from neon8.data.few import Kept
 from neon8.graph.onnx_file import open_onnx
 from neon8.operators.convolution import Conv2dOp, conv_sums
-from neon8.refine import layerwise
+from neon8.refine import layerwise, thorough
 from neon8.refine.inputs import PIXELS, mean_row, some_rows
 from neon8.refine.layerwise import Choice, chosen, layers_of
 from neon8.refine.lockstep import in_lockstep, peak
@@ -267,6 +267,15 @@ def test_large_tensors_take_fewer_samples(made, monkeypatch):
     lowered = lower(graph, table)
     monkeypatch.setattr(layerwise, "BUDGET", 3 * peak(lowered, len(lowered.ops)) - 1)
     assert chosen(layers, table, samples, choice, watch=lambda: None) == some
+
+
+def test_values_in_float_take_bounded_memory(made, monkeypatch):
+    path, graph, _ = made
+    (whole,) = seen(path, graph, images(1))
+    size = sum(each.nbytes for each in whole.pixels.values())
+    for most, kept in ((3 * size, 3), (3 * size - 1, 2), (1, 1)):
+        monkeypatch.setattr(thorough, "BUDGET", most)
+        assert len(seen(path, graph, images(5))) == kept
 
 
 def test_what_stays_as_it_is(made):
