@@ -179,6 +179,10 @@ def some(names: "Sequence[str]") -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+RANKED = {"top": 0, "nms": 1}
+"""Steps that rank values, and which operand has these."""
+
+
 def ranked(steps: "Sequence[StepInfo]", named: "Collection[str]") -> str:
     """A line on each layer that ranks int8 values, "" if none does.
 
@@ -189,9 +193,14 @@ def ranked(steps: "Sequence[StepInfo]", named: "Collection[str]") -> str:
     makers = {step.output: step for step in steps}
     lines = ""
     for step in steps:
-        source = step.inputs[0] if step.inputs else ""
+        if step.operation not in RANKED:
+            continue
+        source = step.inputs[RANKED[step.operation]]
         made = makers.get(source)
-        if step.operation == "top" and made is not None and made.dtype == "int8":
+        if made is not None and made.operation == "dequantize":
+            source = made.inputs[0]
+            made = makers.get(source)
+        if made is not None and made.dtype == "int8":
             while source not in named and source in makers:
                 source = makers[source].inputs[0]
             source = printable(source)
