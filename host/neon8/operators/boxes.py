@@ -7,13 +7,14 @@ those that are left: padded() appends ordinary nodes that do that.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from neon8.arrays import Array
 from neon8.ir.graph import FloatArray, Node
-from neon8.ir.program import Op, Tensor
+from neon8.ir.program import Bounds, Op, Tensor
 from neon8.operators.build import INT32, Build
 from neon8.operators.composition import Parts
 from neon8.operators.family import Family
@@ -61,6 +62,10 @@ class NmsOp(Op):
     scale: np.float32
     fill: np.float32
     function: str
+
+    def bounds(self, given: Sequence[Bounds]) -> Bounds:  # noqa: ARG002
+        """Of places, and -1."""
+        return NOWHERE, MAX_EXTENT - 1
 
 
 def rows_of(source: Source, node: OnnxNode) -> int | None:

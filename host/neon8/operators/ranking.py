@@ -2,19 +2,21 @@
 """Which values along an axis are the largest: ArgMax, ArgMin, TopK  (36)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neon8.arrays import Array
 from neon8.ir.graph import Node
-from neon8.ir.program import Op, Tensor
+from neon8.ir.program import Bounds, Op, Tensor
 from neon8.operators.build import FLOAT, INT32, Build
 from neon8.operators.family import Family
 from neon8.operators.indexed import Places, Take
 from neon8.operators.movement import append_permute, append_reshape, axis_of, reshaped
 from neon8.operators.reference import Operand
 from neon8.operators.source import OnnxNode, Source, constant, dims_of, failure, integer
+from neon8.operators.windows import MAX_EXTENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,10 @@ class TopOp(Op):
 
     function: str
     reverse: bool = False
+
+    def bounds(self, given: Sequence[Bounds]) -> Bounds:  # noqa: ARG002
+        """Of places."""
+        return 0, MAX_EXTENT - 1
 
 
 def import_arg(source: Source, node: OnnxNode) -> Node:

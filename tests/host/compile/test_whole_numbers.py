@@ -63,6 +63,24 @@ CASES = {
         {"c": 2**24},
         {"n"},
     ),
+    "places": (
+        "int64",
+        [node("ArgMax", "x", "k", "m", axis=1), node("Mul", "k c", "j", "n")],
+        {"c": 2000},
+        set(),
+    ),
+    "places of boxes": (
+        "int64",
+        [
+            node("Reshape", "x box", "b"),
+            node("ReduceMax", "b", "s"),
+            node("NonMaxSuppression", "b s one", "k", "m"),
+            node("Gather", "k two", "g", axis=1),
+            node("Mul", "g c", "j", "n"),
+        ],
+        {"c": 2000, "one": 1, "two": 2, "box": [1, 1, 4]},
+        set(),
+    ),
     "a condition, moved": (
         "int64",
         [
