@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model file, version 2, as C structs: read by runtime/model/reader.c and, through cffi,
-// written by host/neon8/compile/writer.py. docs/format.md describes it in words.
+// The model file, versions 2 and 3, as C structs: read by runtime/model/reader.c and, through
+// cffi, written by host/neon8/compile/writer.py. docs/format.md describes it in words.
 //
-//   header | tensors | ops | links | strings | data
+//   header | tensors | ops | links | strings | data                               version 2
+//   header | shapes | tensors | ops | links | strings | symbols | sizes | forms | words | data   3
+//
+// Version 3 is that of a network some of whose dimensions are open. A dimension of a tensor and
+// a field of an op's window that is negative, -1 - i, is size i; an array of an op whose offset is
+// below 64, 1 + i, is made by form i.
 //
 // Little-endian. Every table starts at a multiple of 8, every array in `data` at a multiple
 // of 64. Offsets are in bytes from the start of the file. Parts and arrays follow one another
@@ -17,11 +22,13 @@
 
 enum n8_format {
     N8_FORMAT_VERSION = 2,
+    N8_FORMAT_VERSION_OPEN = 3,
     N8_FORMAT_ALIGN_DATA = 64,
     N8_FORMAT_MAX_COUNT = 16384, // of tensors, of ops, of links
     N8_FORMAT_MAX_DIM = 1 << 20, // of one tensor dimension
     N8_FORMAT_MAX_NAME = 1023,   // bytes of a name without its NUL
     N8_FORMAT_MAX_RANK = 8,      // dimensions of a tensor in the ONNX network
+    N8_FORMAT_MAX_SYMBOLS = 16,
 };
 
 // q is s8 or s16, (24), of each operand and of the result by itself; x is s8, s16, f32 or s32, the
@@ -138,7 +145,7 @@ enum n8_op_flags {
 
 struct n8_file_header {
     uint8_t magic[8];  // 89 'N' '8' 0d 0a 1a 0a 00
-    uint32_t version;  // N8_FORMAT_VERSION
+    uint32_t version;  // N8_FORMAT_VERSION, N8_FORMAT_VERSION_OPEN where dimensions are open
     uint32_t checksum; // CRC-32 (IEEE 802.3) of all bytes after this field
     uint64_t file_size;
     uint8_t source_digest[32]; // SHA-256 of the ONNX file
@@ -209,6 +216,84 @@ struct n8_file_op {
     uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * Q + |B|, < 2^31, where Q is 128 or,
                           // of an S16 input, max(-lo, hi)
+};
+
+// After the header of version 3. Each part starts at a multiple of 8.
+struct n8_file_shapes {
+    uint32_t symbol_count; // 1 .. N8_FORMAT_MAX_SYMBOLS
+    uint32_t size_count;   // sizes, forms and words: at most 2^20 each
+    uint32_t form_count;
+    uint32_t word_count;
+    uint64_t symbols; // offset of n8_file_symbol[symbol_count]
+    uint64_t sizes;   // offset of n8_file_size[size_count]
+    uint64_t forms;   // offset of n8_file_form[form_count]
+    uint64_t words;   // offset of int32_t[word_count]
+};
+
+// An open dimension of an input, or of several that must agree: lo, lo + step .. hi.
+struct n8_file_symbol {
+    int32_t lo, hi, step;
+    int32_t usual; // where a caller gives none
+};
+
+enum n8_size_kind {
+    N8_SIZE_SYMBOL = 1,   // symbol a
+    N8_SIZE_NUMBER = 2,   // a itself
+    N8_SIZE_ADD = 3,      // of sizes a and b, which stand before it
+    N8_SIZE_SUBTRACT = 4, // ...
+    N8_SIZE_MULTIPLY = 5,
+    N8_SIZE_DIVIDE = 6, // towards -infinity; b is above 0
+    N8_SIZE_MAXIMUM = 7,
+    N8_SIZE_MINIMUM = 8,
+};
+
+// A whole number that follows from the symbols, within +-(2^31 - 1).
+struct n8_file_size {
+    uint32_t kind; // enum n8_size_kind
+    int32_t a, b;  // b is 0 where it is not used
+};
+
+// Arrays that depend on the symbols. Numbers among the words of a form stand for themselves if they
+// are not negative; -1 - i is size i.
+enum n8_form_kind {
+    N8_FORM_NUMBERS = 1,  // int32: the words, which are numbers, one by one
+    N8_FORM_SEGMENTS = 2, // int32 or float: segments one after another, of N8_SEGMENT_WORDS each
+};
+
+// Its words: the kind, a number `count`, and four more. Rounding modes and coordinates are those of
+// ONNX's Resize, computed in float32 as (17) says; a scale is the bits of a float, of which 0 stands
+// for (float) count / (float) in.
+enum n8_segment_kind {
+    // first, step, repeat, period: entry k is first + j * step, where j is k / repeat % period, or
+    // k / repeat if period is 0. repeat and period are numbers; first and step, too, of an int32
+    // array, and the bits of floats of an array of those, where both operations round.
+    N8_SEGMENT_RUN = 1,
+    N8_SEGMENT_NEAREST = 2, // in, scale, enum n8_coordinates, enum n8_nearest: int32 entries
+    N8_SEGMENT_LINEAR = 3,  // in, scale, enum n8_coordinates, 0: two entries for each of `count`,
+                            // indices of an int32 array, weights of a float array
+};
+
+enum n8_form_size {
+    N8_SEGMENT_WORDS = 6,
+};
+
+enum n8_coordinates {
+    N8_COORDINATES_HALF_PIXEL = 1,
+    N8_COORDINATES_PYTORCH_HALF_PIXEL = 2,
+    N8_COORDINATES_ALIGN_CORNERS = 3,
+    N8_COORDINATES_ASYMMETRIC = 4,
+};
+
+enum n8_nearest {
+    N8_NEAREST_PREFER_FLOOR = 1,
+    N8_NEAREST_PREFER_CEIL = 2,
+    N8_NEAREST_FLOOR = 3,
+    N8_NEAREST_CEIL = 4,
+};
+
+struct n8_file_form {
+    uint32_t kind;       // enum n8_form_kind
+    uint32_t word_count; // of its words, which follow those of the form before
 };
 
 #endif // NEON8_FORMAT_H
