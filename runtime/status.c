@@ -27,6 +27,8 @@ const char *n8_status_string(enum n8_status status) {
         return "the model takes more memory than max_bytes allows";
     case N8_E_ADDRESS:
         return "it takes more memory than this processor can address";
+    case N8_E_SHAPE:
+        return "the model does not run at these shapes";
     }
     return "unknown status";
 }

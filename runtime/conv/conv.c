@@ -174,6 +174,32 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_c
     }
 }
 
+bool n8_conv_packs_alike(const struct n8_conv *a, const struct n8_conv *b) {
+    if (a->algorithm != b->algorithm || a->row != b->row || a->packed_size != b->packed_size ||
+        a->taps != b->taps || a->groups != b->groups || a->group_in != b->group_in ||
+        a->depth != b->depth || a->group_weights != b->group_weights ||
+        a->group_entries != b->group_entries || a->in_lo != b->in_lo || a->in_hi != b->in_hi) {
+        return false;
+    }
+    if (a->algorithm == &n8_conv_winograd8) {
+        return a->winograd8.form == b->winograd8.form;
+    }
+    if (a->algorithm == &n8_conv_igemm_s16) {
+        return a->igemm_s16.panel == b->igemm_s16.panel;
+    }
+    return a->algorithm != &n8_conv_igemm ||
+           (a->igemm.bundle == b->igemm.bundle && a->igemm.marks == b->igemm.marks);
+}
+
+void n8_conv_adopt(struct n8_conv *conv, const struct n8_conv *packed) {
+    conv->weights = packed->weights;
+    conv->small = packed->small;
+    conv->epilogue.bias = packed->epilogue.bias;
+    conv->epilogue.multiplier = packed->epilogue.multiplier;
+    conv->epilogue.bias_f32 = packed->epilogue.bias_f32;
+    conv->epilogue.slope = packed->epilogue.slope;
+}
+
 void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
                  void *scratch) {
     conv->algorithm->run(conv, io, begin, end, scratch);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Opening a model: the file is read twice, first without room for packed weights, to learn how much
-// memory they take.
+// memory they take. A model with open dimensions is read again for each of its shapes.
 #include "frugal.h"
 
 #include "memory/allocate.h"
 #include "memory/plan.h"
 #include "model/operator.h"
+#include "model/shapes.h"
+#include "origin.h"
 #include "size.h"
 
 #include <string.h>
@@ -48,6 +50,46 @@ static void set_facts(struct n8_model *model, const struct n8_file_header *h) {
     memcpy(model->facts.source_digest, h->source_digest, sizeof h->source_digest);
 }
 
+// The values of open dimensions, of what follows from them, and room for arrays that do.
+static enum n8_status choose_shapes(struct n8_reader *reader, const int32_t (*shapes)[8]) {
+    struct n8_shapes *s = &reader->shapes;
+    if (s->table.symbol_count == 0 && shapes == NULL) {
+        return N8_OK;
+    }
+    N8_TRY(n8_bind_shapes(reader, shapes));
+    s->sizes = n8_allocate((s->table.size_count + (size_t)1) * sizeof *s->sizes);
+    if (s->sizes == NULL) {
+        return N8_E_MEMORY;
+    }
+    N8_TRY(n8_evaluate_sizes(reader));
+    s->arrays = n8_allocate(s->arrays_size + 1);
+    return s->arrays == NULL ? N8_E_MEMORY : N8_OK;
+}
+
+static void forget_shapes(struct n8_reader *reader) {
+    n8_free(reader->shapes.sizes);
+    n8_free(reader->shapes.arrays);
+    reader->shapes.sizes = NULL;
+    reader->shapes.arrays = NULL;
+}
+
+// Whether a step's packed weights are those of all shapes.
+static bool shares_weights(const struct n8_reader *reader, const struct n8_step *step) {
+    return reader->shapes.table.symbol_count != 0 && (step->op->fields & N8_FIELD_WEIGHTS) != 0;
+}
+
+// The bytes of the model's own packed arrays.
+static size_t own_packed(const struct n8_reader *reader) {
+    size_t size = 0;
+    for (size_t s = 0; s < reader->model->facts.step_count; s++) {
+        const struct n8_step *step = &reader->model->steps[s];
+        if (!shares_weights(reader, step)) {
+            size = n8_add(size, n8_round_up(step->packed_size, N8_ALIGN));
+        }
+    }
+    return size;
+}
+
 // Reads and plans into a new model with `packed` bytes of room for weights.
 static enum n8_status read_model(struct n8_reader *reader, const struct n8_kernels *kernels,
                                  uint64_t max_bytes, size_t packed, struct n8_model **out) {
@@ -64,12 +106,15 @@ static enum n8_status read_model(struct n8_reader *reader, const struct n8_kerne
     set_facts(model, &reader->header);
     reader->model = model;
     reader->arrays_end = reader->header.data;
+    reader->shapes.arrays_used = 0;
+    reader->shapes.next_form = reader->shapes.next_word = 0;
     enum n8_status status = n8_read_tables(reader, (char *)base + l.strings);
     if (status == N8_OK) {
         status = n8_plan_arena(reader);
     }
     if (status == N8_OK) {
-        model->memory.tables = l.packed;
+        const bool open = reader->shapes.table.symbol_count != 0;
+        model->memory.tables = l.packed + (open ? reader->header.file_size : 0);
         status = n8_plan_weights(model, max_bytes);
     }
     if (status != N8_OK) {
@@ -83,13 +128,17 @@ static enum n8_status read_model(struct n8_reader *reader, const struct n8_kerne
 // Everything but the packed weights is in place.
 static enum n8_status pack(struct n8_reader *reader) {
     struct n8_model *model = reader->model;
-    uint8_t *at = (uint8_t *)model + model->memory.tables;
+    uint8_t *at = (uint8_t *)model + lay_out(&reader->header).packed;
     for (size_t s = 0; s < model->facts.step_count; s++) {
         struct n8_step *step = &model->steps[s];
         if (step->op->pack == NULL) {
             continue;
         }
         n8_blame_step(reader, s);
+        if (shares_weights(reader, step)) {
+            N8_TRY(n8_origin_pack(model->origin, reader, s));
+            continue;
+        }
         step->packed = at;
         N8_TRY(step->op->pack(reader, step, at));
         at += n8_round_up(step->packed_size, N8_ALIGN);
@@ -97,19 +146,13 @@ static enum n8_status pack(struct n8_reader *reader) {
     return N8_OK;
 }
 
-// Reads the model without its weights. `error` is not NULL.
-static enum n8_status measure(const void *bytes, size_t size,
-                              const struct n8_model_options *options, uint64_t max_bytes,
-                              struct n8_reader *reader, struct n8_kernels *kernels,
-                              struct n8_memory *out) {
-    if (bytes == NULL) {
-        return N8_E_ARGUMENT;
-    }
-    N8_TRY(n8_kernels_select(options == NULL ? N8_ISA_AUTO : options->isa, kernels));
-    N8_TRY(n8_read_header(reader, bytes, size));
+// Reads the model without its weights. `packed`: those of its own, in bytes.
+static enum n8_status measure(struct n8_reader *reader, const struct n8_kernels *kernels,
+                              uint64_t max_bytes, struct n8_memory *out, size_t *packed) {
     struct n8_model *model = NULL;
     N8_TRY(read_model(reader, kernels, max_bytes, 0, &model));
     *out = model->memory;
+    *packed = own_packed(reader);
     n8_free(model);
     return N8_OK;
 }
@@ -122,6 +165,27 @@ static enum n8_status explained(enum n8_status status, struct n8_model_error *er
     return status;
 }
 
+// Kernels, header and shapes.
+static enum n8_status begin(const void *bytes, size_t size, const struct n8_model_options *options,
+                            struct n8_reader *reader, struct n8_kernels *kernels) {
+    if (bytes == NULL) {
+        return N8_E_ARGUMENT;
+    }
+    N8_TRY(n8_kernels_select(options == NULL ? N8_ISA_AUTO : options->isa, kernels));
+    N8_TRY(n8_read_header(reader, bytes, size));
+    return choose_shapes(reader, options == NULL ? NULL : options->shapes);
+}
+
+static enum n8_status measure_file(const void *bytes, size_t size,
+                                   const struct n8_model_options *options,
+                                   struct n8_reader *reader, struct n8_memory *out) {
+    const uint64_t given = options == NULL ? 0 : options->max_bytes;
+    struct n8_kernels kernels;
+    size_t packed;
+    N8_TRY(begin(bytes, size, options, reader, &kernels));
+    return measure(reader, &kernels, given == 0 ? UINT64_MAX : given, out, &packed);
+}
+
 enum n8_status n8_model_measure(const void *bytes, size_t size,
                                 const struct n8_model_options *options, struct n8_memory *out,
                                 struct n8_model_error *error) {
@@ -132,31 +196,52 @@ enum n8_status n8_model_measure(const void *bytes, size_t size,
         return explained(N8_E_ARGUMENT, reader.error);
     }
     memset(out, 0, sizeof *out);
-    struct n8_kernels kernels;
-    const uint64_t given = options == NULL ? 0 : options->max_bytes;
-    return explained(
-        measure(bytes, size, options, given == 0 ? UINT64_MAX : given, &reader, &kernels, out),
-        reader.error);
+    const enum n8_status status = measure_file(bytes, size, options, &reader, out);
+    forget_shapes(&reader);
+    return explained(status, reader.error);
 }
 
-static enum n8_status open_model(const void *bytes, size_t size,
-                                 const struct n8_model_options *options, struct n8_reader *reader,
+// A reader whose shapes are chosen: the model, packed.
+static enum n8_status make_model(struct n8_reader *reader, const struct n8_kernels *kernels,
+                                 uint64_t max_bytes, struct n8_origin *origin,
                                  struct n8_model **out) {
-    struct n8_kernels kernels;
     struct n8_memory memory;
-    const uint64_t given = options == NULL ? 0 : options->max_bytes;
-    const uint64_t max_bytes = given == 0 ? N8_DEFAULT_MAX_BYTES : given;
-    N8_TRY(measure(bytes, size, options, max_bytes, reader, &kernels, &memory));
+    size_t packed;
+    N8_TRY(measure(reader, kernels, max_bytes, &memory, &packed));
     N8_TRY(n8_check_memory(&memory, 1, max_bytes));
     struct n8_model *model = NULL;
-    N8_TRY(read_model(reader, &kernels, max_bytes, (size_t)memory.packed, &model));
+    N8_TRY(read_model(reader, kernels, max_bytes, packed, &model));
     model->max_bytes = max_bytes;
+    model->origin = origin;
     const enum n8_status status = pack(reader);
     if (status != N8_OK) {
         n8_free(model);
         return status;
     }
     *out = model;
+    return N8_OK;
+}
+
+static enum n8_status open_model(const void *bytes, size_t size,
+                                 const struct n8_model_options *options, struct n8_reader *reader,
+                                 struct n8_model **out) {
+    struct n8_kernels kernels;
+    const uint64_t given = options == NULL ? 0 : options->max_bytes;
+    const uint64_t max_bytes = given == 0 ? N8_DEFAULT_MAX_BYTES : given;
+    N8_TRY(begin(bytes, size, options, reader, &kernels));
+    struct n8_origin *origin = NULL;
+    if (reader->shapes.table.symbol_count != 0) {
+        origin = n8_origin_create(reader);
+        if (origin == NULL) {
+            return N8_E_MEMORY;
+        }
+    }
+    const enum n8_status status = make_model(reader, &kernels, max_bytes, origin, out);
+    if (status != N8_OK) {
+        n8_origin_close(origin);
+        return status;
+    }
+    (*out)->opened = true;
     return N8_OK;
 }
 
@@ -169,9 +254,62 @@ enum n8_status n8_model_open(const void *bytes, size_t size, const struct n8_mod
         return explained(N8_E_ARGUMENT, reader.error);
     }
     *out = NULL;
-    return explained(open_model(bytes, size, options, &reader, out), reader.error);
+    const enum n8_status status = open_model(bytes, size, options, &reader, out);
+    forget_shapes(&reader);
+    return explained(status, reader.error);
+}
+
+// What the file is refused for at these shapes: it was opened at others.
+static enum n8_status of_shapes(enum n8_status status) {
+    return status == N8_E_FORMAT || status == N8_E_OVERFLOW || status == N8_E_UNSUPPORTED
+               ? N8_E_SHAPE
+               : status;
+}
+
+enum n8_status n8_model_reshape(const struct n8_model *model, const int32_t (*shapes)[8],
+                                struct n8_model **out, struct n8_model_error *error) {
+    struct n8_model_error ignored;
+    struct n8_reader reader = {.error = error == NULL ? &ignored : error};
+    *reader.error = (struct n8_model_error){.step = -1};
+    if (out == NULL) {
+        return explained(N8_E_ARGUMENT, reader.error);
+    }
+    *out = NULL;
+    if (model == NULL || model->origin == NULL) {
+        reader.error->reason = "it has no open dimensions";
+        return N8_E_ARGUMENT;
+    }
+    n8_origin_read(model->origin, &reader);
+    enum n8_status status = choose_shapes(&reader, shapes);
+    if (status == N8_OK) {
+        status = make_model(&reader, &model->kernels, model->max_bytes, model->origin, out);
+    }
+    forget_shapes(&reader);
+    return explained(of_shapes(status), reader.error);
+}
+
+enum n8_status n8_model_bounds(const struct n8_model *model, size_t index, size_t axis,
+                               struct n8_dimension *out) {
+    if (model == NULL || out == NULL || index >= model->facts.input_count) {
+        return N8_E_ARGUMENT;
+    }
+    if (model->origin != NULL) {
+        struct n8_model_error ignored;
+        struct n8_reader reader = {.error = &ignored};
+        n8_origin_read(model->origin, &reader);
+        return n8_read_bounds(&reader, index, axis, out);
+    }
+    const struct n8_tensor *in = &model->tensors[model->inputs[index]];
+    if (axis >= (size_t)in->rank) {
+        return N8_E_ARGUMENT;
+    }
+    *out = (struct n8_dimension){in->onnx_dims[axis], in->onnx_dims[axis], 1, 8 * index + axis};
+    return N8_OK;
 }
 
 void n8_model_close(struct n8_model *model) {
+    if (model != NULL && model->opened) {
+        n8_origin_close(model->origin);
+    }
     n8_free(model);
 }

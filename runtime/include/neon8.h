@@ -34,6 +34,7 @@ enum n8_status {
     N8_E_UNSUPPORTED = 7, ///< valid, but this build or this processor cannot do it
     N8_E_LIMIT = 8,       ///< valid, but takes more memory than max_bytes allows
     N8_E_ADDRESS = 9,     ///< valid, but takes more memory than pointers of this processor reach
+    N8_E_SHAPE = 10,      ///< valid, but not at shapes that a caller asked for
 };
 
 enum n8_type {
@@ -156,6 +157,14 @@ struct n8_model_options {
     enum n8_isa isa;    ///< N8_ISA_AUTO: the level that N8_ISA names, else the best
     uint64_t max_bytes; ///< of the model and one session together; 0: N8_DEFAULT_MAX_BYTES.
                         ///< To fit, layers give up weights that are packed larger for speed
+    const int32_t (*shapes)[8]; ///< dimensions of each input, for a model some of which are open;
+                                ///< NULL: the usual ones
+};
+
+/// What a dimension of an input may be.
+struct n8_dimension {
+    int32_t lo, hi, step;
+    size_t same;
 };
 
 /// Why a model was refused. `name` is that of the layer or tensor at fault, or NULL: it points
@@ -194,6 +203,21 @@ N8_API enum n8_status n8_model_open(const void *bytes, size_t size,
 N8_API enum n8_status n8_model_measure(const void *bytes, size_t size,
                                        const struct n8_model_options *options,
                                        struct n8_memory *out, struct n8_model_error *error);
+
+/// The same model at other shapes: dimensions of each input, of which as many count as it has. It
+/// shares the weights that `model` has packed and has all else of its own, so it is described and
+/// measured, and sessions are made of it, as of a model that was compiled for these shapes; they
+/// give the same bytes. `model` may be the result of such a call, too, and several threads may make
+/// some at a time; all must be closed before the one that was opened. N8_E_SHAPE: a dimension is
+/// outside its bounds, or a layer cannot run; N8_E_LIMIT as for n8_model_open. `error` may be NULL.
+N8_API enum n8_status n8_model_reshape(const struct n8_model *model, const int32_t (*shapes)[8],
+                                       struct n8_model **out, struct n8_model_error *error);
+
+/// What the dimension `axis` of input `index` may be: lo, lo + step .. hi; it has its only value
+/// in both, and step 1, where it is not open. `same` is the first input dimension, 8 * index + axis,
+/// that it is always equal to, or itself. N8_E_ARGUMENT past the last of either.
+N8_API enum n8_status n8_model_bounds(const struct n8_model *model, size_t index, size_t axis,
+                                      struct n8_dimension *out);
 
 /// Ends a model; its sessions must have ended before. NULL is allowed.
 N8_API void n8_model_close(struct n8_model *model);

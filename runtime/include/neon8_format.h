@@ -8,7 +8,7 @@
 //
 // Version 3 is that of a network some of whose dimensions are open. A dimension of a tensor and
 // a field of an op's window that is negative, -1 - i, is size i; an array of an op whose offset is
-// below 64, 1 + i, is made by form i.
+// odd, 2 i + 1, is made by form i.
 //
 // Little-endian. Every table starts at a multiple of 8, every array in `data` at a multiple
 // of 64. Offsets are in bytes from the start of the file. Parts and arrays follow one another
@@ -257,7 +257,8 @@ struct n8_file_size {
 // are not negative; -1 - i is size i.
 enum n8_form_kind {
     N8_FORM_NUMBERS = 1,  // int32: the words, which are numbers, one by one
-    N8_FORM_SEGMENTS = 2, // int32 or float: segments one after another, of N8_SEGMENT_WORDS each
+    N8_FORM_INTEGERS = 2, // int32: segments one after another, of N8_SEGMENT_WORDS words each
+    N8_FORM_FLOATS = 3,   // float: the same
 };
 
 // Its words: the kind, a number `count`, and four more. Rounding modes and coordinates are those of

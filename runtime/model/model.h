@@ -71,7 +71,11 @@ struct n8_step {
     const void *packed;      // what it made of them
 };
 
+struct n8_origin;
+
 struct n8_model {
+    struct n8_origin *origin; // of a model with open dimensions, the same at all shapes; or NULL
+    bool opened;              // it closes the origin
     struct n8_kernels kernels;
     struct n8_model_facts facts;
     struct n8_memory memory;

@@ -7,6 +7,7 @@
 
 #include "checksum.h"
 #include "operator.h"
+#include "shapes.h"
 #include "size.h"
 
 #include <math.h>
@@ -31,30 +32,32 @@ static uint64_t aligned(uint64_t offset, uint64_t align) {
     return (offset + align - 1) / align * align; // offsets are far below 2^63
 }
 
-// One part after the other, up to the end of the file.
-static enum n8_status check_parts(const struct n8_reader *r) {
-    const struct n8_file_header *h = &r->header;
-    const struct {
-        uint64_t at, count, entry, align;
-    } parts[] = {
-        {h->tensors, h->tensor_count, sizeof(struct n8_file_tensor), 8},
-        {h->ops, h->op_count, sizeof(struct n8_file_op), 8},
-        {h->links, h->link_count, sizeof(uint32_t), 8},
-        {h->strings, h->strings_size, 1, 8},
-        {h->data, h->data_size, 1, N8_FORMAT_ALIGN_DATA},
-    };
-    uint64_t end = sizeof *h;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const uint64_t at = aligned(end, parts[i].align);
-        if (parts[i].at != at || at > h->file_size ||
-            parts[i].count > (h->file_size - at) / parts[i].entry) {
-            return n8_malformed(r, "a part of the file is not where it must be");
-        }
-        if (!zero_between(r, end, at)) {
-            return n8_malformed(r, "a byte between two parts of the file is not 0");
-        }
-        end = at + parts[i].count * parts[i].entry;
+enum n8_status n8_check_part(const struct n8_reader *r, uint64_t at, uint64_t count, uint64_t entry,
+                             uint64_t align, uint64_t *end) {
+    const uint64_t wanted = aligned(*end, align), size = r->header.file_size;
+    if (at != wanted || at > size || count > (size - at) / entry) {
+        return n8_malformed(r, "a part of the file is not where it must be");
     }
+    if (!zero_between(r, *end, at)) {
+        return n8_malformed(r, "a byte between two parts of the file is not 0");
+    }
+    *end = at + count * entry;
+    return N8_OK;
+}
+
+// One part after the other, up to the end of the file.
+static enum n8_status check_parts(struct n8_reader *r) {
+    const struct n8_file_header *h = &r->header;
+    const bool open = h->version == N8_FORMAT_VERSION_OPEN;
+    uint64_t end = sizeof *h + (open ? sizeof r->shapes.table : 0);
+    N8_TRY(n8_check_part(r, h->tensors, h->tensor_count, sizeof(struct n8_file_tensor), 8, &end));
+    N8_TRY(n8_check_part(r, h->ops, h->op_count, sizeof(struct n8_file_op), 8, &end));
+    N8_TRY(n8_check_part(r, h->links, h->link_count, sizeof(uint32_t), 8, &end));
+    N8_TRY(n8_check_part(r, h->strings, h->strings_size, 1, 8, &end));
+    if (open) {
+        N8_TRY(n8_read_shapes(r, &end));
+    }
+    N8_TRY(n8_check_part(r, h->data, h->data_size, 1, N8_FORMAT_ALIGN_DATA, &end));
     return end == h->file_size ? N8_OK
                                : n8_malformed(r, "something follows the last part of the file");
 }
@@ -69,10 +72,11 @@ enum n8_status n8_read_header(struct n8_reader *r, const void *bytes, size_t siz
         return n8_malformed(r, "the file is cut off in its header");
     }
     memcpy(h, bytes, sizeof *h);
-    if (h->version != N8_FORMAT_VERSION) {
+    const bool open = h->version == N8_FORMAT_VERSION_OPEN;
+    if (h->version != N8_FORMAT_VERSION && !open) {
         return n8_refuse(r->error, N8_E_VERSION, "a format version that this library cannot read");
     }
-    if (h->file_size != size) {
+    if (h->file_size != size || (open && size < sizeof *h + sizeof r->shapes.table)) {
         return n8_malformed(r, "the file is cut off, or something was added to it");
     }
     const size_t covered = offsetof(struct n8_file_header, checksum) + sizeof h->checksum;
@@ -88,6 +92,9 @@ enum n8_status n8_read_header(struct n8_reader *r, const void *bytes, size_t siz
     }
     if (h->input_count > h->link_count || h->output_count > h->link_count - h->input_count) {
         return n8_malformed(r, "there are fewer links than inputs and outputs");
+    }
+    if (open) {
+        memcpy(&r->shapes.table, r->bytes + sizeof *h, sizeof r->shapes.table);
     }
     N8_TRY(check_parts(r));
     if (h->strings_size < 1 || r->bytes[h->strings + h->strings_size - 1] != 0) {
@@ -110,6 +117,9 @@ enum n8_status n8_read_array(struct n8_reader *r, uint64_t offset, size_t count,
                              const void **out) {
     const struct n8_file_header *h = &r->header;
     const size_t size = n8_mul(count, entry);
+    if (r->shapes.table.form_count != 0 && offset % 2 != 0) {
+        return n8_make_array(r, offset / 2, size, out);
+    }
     if (offset != aligned(r->arrays_end, N8_FORMAT_ALIGN_DATA) || offset > h->file_size ||
         size > h->file_size - offset) {
         return n8_malformed(r, "its arrays are not where they must be");
@@ -166,6 +176,7 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     if (row.rank > N8_FORMAT_MAX_RANK) {
         return n8_malformed(r, "its rank is above 8");
     }
+    N8_TRY(n8_resolve(r, row.dims, N8_FORMAT_MAX_RANK));
     int64_t width = 1;
     for (uint32_t axis = 0; axis < N8_FORMAT_MAX_RANK; axis++) {
         if (!n8_in_range(row.dims[axis], 1, axis < row.rank ? N8_FORMAT_MAX_DIM : 1)) {
@@ -423,6 +434,9 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     step->inputs = r->model->links + step->row.inputs;
     step->kernel_name = "scalar";
     step->units = n8_output(r->model, step)->pixels;
+    N8_TRY(n8_resolve(r, step->row.kernel, 2));
+    N8_TRY(n8_resolve(r, step->row.pad, 2));
+    N8_TRY(n8_resolve(r, step->row.pad_end, 2));
     step->placing = step->op->placing;
     N8_TRY(check_ends(r, step));
     N8_TRY(check_fields(r, step));
@@ -454,7 +468,7 @@ enum n8_status n8_read_tables(struct n8_reader *r, char *strings) {
     if (next_link != h->link_count) {
         return n8_malformed(r, "a link belongs to no step");
     }
-    if (r->arrays_end != h->file_size) {
+    if (r->arrays_end != h->file_size || r->shapes.next_form != r->shapes.table.form_count) {
         return n8_malformed(r, "an array belongs to no step");
     }
     for (size_t i = 0; i < h->tensor_count; i++) {

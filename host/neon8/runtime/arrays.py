@@ -38,6 +38,34 @@ class TensorInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a dimension of an input may be: lo, lo + step .. hi, or lo alone.
+
+    same: the first (input, dimension) that it is always equal to, or itself.
+    """
+
+    lo: int
+    hi: int
+    step: int
+    same: tuple[str, int]
+
+    @property
+    def open(self) -> bool:
+        """True if the caller may choose."""
+        return self.lo < self.hi
+
+    def __contains__(self, size: int) -> bool:
+        """Whether it may be `size`."""
+        return self.lo <= size <= self.hi and (size - self.lo) % self.step == 0
+
+    def __str__(self) -> str:
+        """As --shape takes it: 3, 1..8 or 32..1280:32."""
+        if not self.open:
+            return str(self.lo)
+        return f"{self.lo}..{self.hi}" + (f":{self.step}" if self.step > 1 else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepInfo:
     """One step of the plan.
 
@@ -189,3 +217,34 @@ def as_int32(array: Array, name: str, source: str) -> Array:
                 f"{source}: input {name!r} has {int(value)}, which is outside int32"
             )
     return array.astype(np.int32)
+
+
+def check_shapes(
+    shapes: Mapping[str, tuple[int, ...]],
+    bounds: Mapping[str, tuple[Bounds, ...]],
+    *,
+    source: str,
+) -> None:
+    """Whether inputs of these shapes are within the bounds of a model, all of it.
+
+    DataError: which dimension of which input is not.
+    """
+    if shapes.keys() != bounds.keys():
+        text = f"shapes of {list(shapes)}, and the inputs are {list(bounds)}"
+        raise DataError(f"{source}: {text}")
+    for name, limits in bounds.items():
+        shape = shapes[name]
+        may_be = "x".join(map(str, limits))
+        if len(shape) != len(limits):
+            text = f"has {len(shape)} dimensions, and is {may_be}"
+            raise DataError(f"{source}: input {name!r} {text}")
+        for axis, (size, limit) in enumerate(zip(shape, limits, strict=True)):
+            if size not in limit:
+                text = f"has {size} as dimension {axis}, which is {limit} ({may_be})"
+                raise DataError(f"{source}: input {name!r} {text}")
+            other, at = limit.same
+            if shapes[other][at] != size:
+                text = f"has {size} as dimension {axis}, and dimension {at} of {other!r}"
+                raise DataError(
+                    f"{source}: input {name!r} {text}, {shapes[other][at]}, must equal it"
+                )

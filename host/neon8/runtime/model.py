@@ -17,7 +17,15 @@ from neon8.arrays import Array
 from neon8.errors import ModelError, SetupError
 from neon8.files import read_file
 from neon8.runtime import cut_file, library
-from neon8.runtime.arrays import Memory, ModelFacts, StepInfo, TensorInfo, checked
+from neon8.runtime.arrays import (
+    Bounds,
+    Memory,
+    ModelFacts,
+    StepInfo,
+    TensorInfo,
+    check_shapes,
+    checked,
+)
 from neon8.runtime.closable import Closable
 from neon8.runtime.library import Library
 from neon8.runtime.threads import ThreadPool, checked_threads
@@ -42,6 +50,12 @@ WINOGRAD = ("", "whole", "half")
 
 SMALL = 2**14
 """Bytes of an input or output that a run copies."""
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""The shape of each input, by name."""
+
+SHAPES_KEPT = 8
+"""Sessions at other shapes that a session keeps for runs to come."""
 
 MAX_BYTES = 2**63 - 1
 """The largest max_bytes: whatever the machine has."""
@@ -134,10 +148,11 @@ class Model(Closable):
         self._library = lib
         self._handle = handle
         self.max_bytes = max_bytes
-        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._users: weakref.WeakSet[Session | Model] = weakref.WeakSet()
         self.source = source
         self.inputs = self._describe(lib.lib.N8_INPUT)
         self.outputs = self._describe(lib.lib.N8_OUTPUT)
+        self.bounds = self._bounds()
 
     def __repr__(self) -> str:
         """Name the file, and say if the model is closed."""
@@ -216,6 +231,39 @@ class Model(Closable):
         return cls(lib, handle, source, limit)
 
     @property
+    def open_dimensions(self) -> bool:
+        """True if inputs may have more shapes than one: `bounds`, `at`."""
+        return any(limit.open for limits in self.bounds.values() for limit in limits)
+
+    def at(self, shapes: Shapes) -> "Model":
+        """The model for inputs of these shapes, all by name, within `bounds`.
+
+        It shares the packed weights of this one, is described as a model that was
+        compiled for these shapes, and gives the same bytes.
+        DataError: a shape is outside the bounds. ModelError: a layer cannot run at
+        these shapes, or it takes more than max_bytes.
+        """
+        lib, source = self._library, self.source
+        check_shapes(shapes, self.bounds, source=source)
+        if not self.open_dimensions:
+            return self
+        rows = lib.ffi.new("int32_t[][8]", [list(shapes[name]) for name in self.inputs])
+        out = lib.ffi.new("struct n8_model **")
+        refusal = lib.ffi.new("struct n8_model_error *")
+        handle = self._open_handle()
+        status = lib.lib.n8_model_reshape(handle, rows, out, refusal)
+        text = ", ".join(f"{name} {'x'.join(map(str, s))}" for name, s in shapes.items())
+        check_opened(lib, status, f"{source} at {text}", refusal)
+
+        def close(pointer: Any, kept: Any = handle) -> None:
+            del kept  # bound as a default: the model that was opened outlives this one
+            lib.lib.n8_model_close(pointer)
+
+        model = Model(lib, lib.ffi.gc(out[0], close), source, self.max_bytes)
+        self._users.add(model)
+        return model
+
+    @property
     def facts(self) -> ModelFacts:
         """The file that the model was opened from."""
         lib, facts = self._library, self._library.ffi.new("struct n8_model_facts *")
@@ -288,16 +336,16 @@ class Model(Closable):
             del kept  # bound as a default, so model and pool outlive the session
             lib.lib.n8_session_destroy(pointer)
 
-        session = Session(self, lib, lib.ffi.gc(out[0], destroy))
-        self._sessions.add(session)
+        session = Session(self, lib, lib.ffi.gc(out[0], destroy), count, pool)
+        self._users.add(session)
         if pool is not None:
             pool.serve(session)
         return session
 
     def close(self) -> None:
-        """Free the model and its sessions; closing twice is allowed."""
-        for session in tuple(self._sessions):
-            session.close()
+        """Free the model, its sessions and other shapes; closing twice is allowed."""
+        for user in tuple(self._users):
+            user.close()
         self._handle = None
 
     def _open_handle(self) -> Any:
@@ -317,6 +365,21 @@ class Model(Closable):
             if name in found:
                 raise ModelError(f"{self.source}: two inputs or outputs named {name!r}")
             found[name] = tensor_of(lib, values)
+        return found
+
+    def _bounds(self) -> dict[str, tuple[Bounds, ...]]:
+        """Of each dimension of each input."""
+        lib, names = self._library, list(self.inputs)
+        row = lib.ffi.new("struct n8_dimension *")
+        found: dict[str, tuple[Bounds, ...]] = {}
+        for index, (name, info) in enumerate(self.inputs.items()):
+            limits = []
+            for axis in range(len(info.shape)):
+                status = lib.lib.n8_model_bounds(self._handle, index, axis, row)
+                check(lib, status, self.source)
+                same = (names[row.same // 8], row.same % 8)
+                limits.append(Bounds(lo=row.lo, hi=row.hi, step=row.step, same=same))
+            found[name] = tuple(limits)
         return found
 
     def _tensor(self, number: int) -> Fields:
@@ -389,9 +452,18 @@ class Session(Closable):
     each thread its own session.
     """
 
-    def __init__(self, model: Model, lib: Library, handle: Any) -> None:
+    def __init__(
+        self,
+        model: Model,
+        lib: Library,
+        handle: Any,
+        threads: int,
+        pool: ThreadPool | None,
+    ) -> None:
         """Use Model.session."""
         self._model = model
+        self._threads = (threads or None, pool)
+        self._others: dict[tuple[tuple[int, ...], ...], Session] = {}
         self._library = lib
         self._handle = handle
         # What a run takes and gives back, as a lock that costs less.
@@ -433,6 +505,9 @@ class Session(Closable):
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once.  inputs, result: name -> array, as the model describes them.
 
+        Of a model with open dimensions the inputs may have any shapes within its bounds:
+        a session at other shapes is made once and kept, as long as it is one of the last
+        few.
         DataError: an input has another name, shape or type. The GIL is released.
         """
         turn = self._turn
@@ -451,6 +526,9 @@ class Session(Closable):
                     or array.dtype is not dtype
                     or array.shape != shape
                 ):
+                    other = self._other(inputs)
+                    if other is not None:
+                        return other.run(inputs)
                     inputs = self._checked(inputs)
                     array = inputs[name]
                 own[:] = array.tobytes()
@@ -480,6 +558,9 @@ class Session(Closable):
                 or array.shape != shape
                 or not array.flags.carray
             ):
+                other = self._other(inputs)
+                if other is not None:
+                    return other.run(inputs)
                 inputs = self._checked(inputs)
                 array = inputs[name]
             self._given[index] = buffer = self._library.ffi.from_buffer(array)
@@ -493,6 +574,24 @@ class Session(Closable):
             results[name] = copy()
         return results
 
+    def _other(self, inputs: Mapping[str, Array]) -> "Session | None":
+        """The session at the shapes of these inputs; None: this one, or none."""
+        model = self._model
+        if not model.open_dimensions or inputs.keys() != model.inputs.keys():
+            return None
+        shapes = {name: np.shape(inputs[name]) for name in model.inputs}
+        if all(shapes[name] == info.shape for name, info in model.inputs.items()):
+            return None
+        key = tuple(shapes.values())
+        session = self._others.pop(key, None)
+        if session is None:
+            threads, pool = self._threads
+            session = model.at(shapes).session(threads, pool=pool)
+        self._others[key] = session  # the one that was used last stands last
+        if len(self._others) > SHAPES_KEPT:
+            self._others.pop(next(iter(self._others))).close()
+        return session
+
     def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The inputs as C reads them.  DataError: they cannot be."""
         model = self._model
@@ -502,6 +601,9 @@ class Session(Closable):
     def close(self) -> None:
         """Free the memory; closing twice is allowed."""
         self._turn.get()
+        for other in self._others.values():
+            other.close()
+        self._others.clear()
         if self._handle is not None:
             self._library.ffi.release(self._handle)
             self._handle = None

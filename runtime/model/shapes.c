@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shapes.h"
+
+#include "size.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 1 << 20 }; // of sizes, forms and words
+
+// The largest arrays that forms may ask for together, before anybody has set a limit.
+static const size_t MOST_BYTES = (size_t)1 << 28;
+
+// Parts --------------------------------------------------------------------------------
+
+enum n8_status n8_read_shapes(struct n8_reader *r, uint64_t *end) {
+    const struct n8_file_shapes *s = &r->shapes.table;
+    const struct {
+        uint64_t at, count, entry;
+    } parts[] = {
+        {s->symbols, s->symbol_count, sizeof(struct n8_file_symbol)},
+        {s->sizes, s->size_count, sizeof(struct n8_file_size)},
+        {s->forms, s->form_count, sizeof(struct n8_file_form)},
+        {s->words, s->word_count, sizeof(int32_t)},
+    };
+    if (s->symbol_count < 1 || s->symbol_count > N8_FORMAT_MAX_SYMBOLS || s->size_count > MOST ||
+        s->form_count > MOST || s->word_count > MOST) {
+        return n8_malformed(r, "there is no open dimension, or there is more than a file may have");
+    }
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        N8_TRY(n8_check_part(r, parts[i].at, parts[i].count, parts[i].entry, 8, end));
+    }
+    uint64_t words = 0;
+    for (uint32_t i = 0; i < s->form_count; i++) {
+        struct n8_file_form form;
+        memcpy(&form, r->bytes + s->forms + i * sizeof form, sizeof form);
+        words += form.word_count;
+        const bool segments = form.kind == N8_FORM_INTEGERS || form.kind == N8_FORM_FLOATS;
+        const bool whole = segments && form.word_count % N8_SEGMENT_WORDS == 0;
+        if (form.word_count < 1 || (form.kind != N8_FORM_NUMBERS && !whole)) {
+            return n8_malformed(r, "a form is of no known kind, or has too few words");
+        }
+    }
+    return words == s->word_count ? N8_OK : n8_malformed(r, "a word belongs to no form");
+}
+
+// Symbols ------------------------------------------------------------------------------
+
+static struct n8_file_symbol symbol_at(const struct n8_reader *r, uint32_t index) {
+    struct n8_file_symbol symbol;
+    memcpy(&symbol, r->bytes + r->shapes.table.symbols + index * sizeof symbol, sizeof symbol);
+    return symbol;
+}
+
+static struct n8_file_size size_at(const struct n8_reader *r, uint32_t index) {
+    struct n8_file_size size;
+    memcpy(&size, r->bytes + r->shapes.table.sizes + index * sizeof size, sizeof size);
+    return size;
+}
+
+static bool fits(const struct n8_file_symbol *symbol, int32_t value) {
+    return n8_in_range(value, symbol->lo, symbol->hi) && (value - symbol->lo) % symbol->step == 0;
+}
+
+static enum n8_status open_dimension(const struct n8_reader *r, int32_t number, uint32_t *symbol) {
+    const int64_t index = -1 - (int64_t)number;
+    if (index >= r->shapes.table.size_count) {
+        return n8_malformed(r, "a dimension is no size of the file");
+    }
+    const struct n8_file_size size = size_at(r, (uint32_t)index);
+    if (size.kind != N8_SIZE_SYMBOL || size.a < 0 ||
+        (uint32_t)size.a >= r->shapes.table.symbol_count) {
+        return n8_malformed(r, "an open dimension of an input is none that a caller may choose");
+    }
+    *symbol = (uint32_t)size.a;
+    return N8_OK;
+}
+
+// The row of input `index`.
+static enum n8_status input_at(const struct n8_reader *r, uint32_t index,
+                               struct n8_file_tensor *row) {
+    uint32_t tensor;
+    memcpy(&tensor, r->bytes + r->header.links + index * sizeof tensor, sizeof tensor);
+    if (tensor >= r->header.tensor_count) {
+        return n8_malformed(r, "a link names no tensor");
+    }
+    memcpy(row, r->bytes + r->header.tensors + tensor * sizeof *row, sizeof *row);
+    n8_blame_tensor(r, tensor);
+    return row->rank <= N8_FORMAT_MAX_RANK ? N8_OK : n8_malformed(r, "its rank is above 8");
+}
+
+enum n8_status n8_bind_shapes(struct n8_reader *r, const int32_t (*shapes)[8]) {
+    int32_t *values = r->shapes.symbols; // 0: not met yet
+    memset(values, 0, sizeof r->shapes.symbols);
+    for (uint32_t i = 0; i < r->shapes.table.symbol_count; i++) {
+        const struct n8_file_symbol symbol = symbol_at(r, i);
+        if (symbol.lo < 1 || symbol.hi > N8_FORMAT_MAX_DIM || symbol.step < 1 ||
+            symbol.lo > symbol.hi || !fits(&symbol, symbol.usual)) {
+            return n8_malformed(r, "the bounds of an open dimension are empty or beyond 2^20");
+        }
+    }
+    for (uint32_t i = 0; i < r->header.input_count; i++) {
+        struct n8_file_tensor row;
+        N8_TRY(input_at(r, i, &row));
+        for (uint32_t axis = 0; axis < row.rank; axis++) {
+            if (row.dims[axis] >= 0) {
+                if (shapes != NULL && shapes[i][axis] != row.dims[axis]) {
+                    return n8_refuse(r->error, N8_E_SHAPE, "a dimension that is not open differs");
+                }
+                continue;
+            }
+            uint32_t number;
+            N8_TRY(open_dimension(r, row.dims[axis], &number));
+            const struct n8_file_symbol symbol = symbol_at(r, number);
+            const int32_t value = shapes == NULL ? symbol.usual : shapes[i][axis];
+            if (!fits(&symbol, value)) {
+                return n8_refuse(r->error, N8_E_SHAPE, "an open dimension is outside its bounds");
+            }
+            if (values[number] != 0 && values[number] != value) {
+                return n8_refuse(r->error, N8_E_SHAPE,
+                                 "dimensions that must be equal are different");
+            }
+            values[number] = value;
+        }
+    }
+    r->error->name = NULL;
+    for (uint32_t i = 0; i < r->shapes.table.symbol_count; i++) {
+        if (values[i] == 0) {
+            return n8_malformed(r, "an open dimension belongs to no input");
+        }
+    }
+    return N8_OK;
+}
+
+enum n8_status n8_read_bounds(struct n8_reader *r, size_t index, size_t axis,
+                              struct n8_dimension *out) {
+    struct n8_file_tensor row, other;
+    if (index >= r->header.input_count || input_at(r, (uint32_t)index, &row) != N8_OK ||
+        axis >= row.rank) {
+        return N8_E_ARGUMENT;
+    }
+    *out = (struct n8_dimension){row.dims[axis], row.dims[axis], 1, 8 * index + axis};
+    uint32_t number, its;
+    if (row.dims[axis] >= 0) {
+        return N8_OK;
+    }
+    N8_TRY(open_dimension(r, row.dims[axis], &number));
+    const struct n8_file_symbol symbol = symbol_at(r, number);
+    out->lo = symbol.lo;
+    out->hi = symbol.hi;
+    out->step = symbol.step;
+    for (size_t i = 0; i < out->same; i++) { // ends at this dimension
+        if (input_at(r, (uint32_t)(i / 8), &other) == N8_OK && i % 8 < other.rank &&
+            other.dims[i % 8] < 0 && open_dimension(r, other.dims[i % 8], &its) == N8_OK &&
+            its == number) {
+            out->same = i;
+        }
+    }
+    return N8_OK;
+}
+
+// Sizes --------------------------------------------------------------------------------
+
+// Of the operands, whole numbers within int32; false: there is none.
+static bool combine(uint32_t kind, int64_t a, int64_t b, int64_t *out) {
+    switch (kind) {
+    case N8_SIZE_ADD:
+        *out = a + b;
+        return true;
+    case N8_SIZE_SUBTRACT:
+        *out = a - b;
+        return true;
+    case N8_SIZE_MULTIPLY:
+        *out = a * b;
+        return true;
+    case N8_SIZE_DIVIDE:
+        if (b < 1) {
+            return false;
+        }
+        *out = a / b - (a % b < 0);
+        return true;
+    case N8_SIZE_MAXIMUM:
+        *out = a > b ? a : b;
+        return true;
+    case N8_SIZE_MINIMUM:
+        *out = a < b ? a : b;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool evaluate(const struct n8_reader *r, const struct n8_file_size *size, uint32_t index,
+                     int64_t *out) {
+    const int32_t *known = r->shapes.sizes;
+    const bool number = size->kind == N8_SIZE_NUMBER;
+    if (number || size->kind == N8_SIZE_SYMBOL) {
+        const bool there = size->a >= 0 && (uint32_t)size->a < r->shapes.table.symbol_count;
+        if (size->b != 0 || (!number && !there)) {
+            return false;
+        }
+        *out = number ? size->a : r->shapes.symbols[size->a];
+        return true;
+    }
+    if (size->a < 0 || size->b < 0 || (uint32_t)size->a >= index || (uint32_t)size->b >= index) {
+        return false;
+    }
+    return combine(size->kind, known[size->a], known[size->b], out);
+}
+
+// A number among words.
+static enum n8_status number_at(const struct n8_reader *r, uint32_t word, int32_t *out) {
+    memcpy(out, r->bytes + r->shapes.table.words + word * sizeof *out, sizeof *out);
+    return n8_resolve(r, out, 1);
+}
+
+// How many entries a form makes, of which `word` is the first word.
+static enum n8_status entries_of(const struct n8_reader *r, const struct n8_file_form *form,
+                                 uint32_t word, uint64_t *out) {
+    *out = form->kind == N8_FORM_NUMBERS ? form->word_count : 0;
+    for (uint32_t i = 0; form->kind != N8_FORM_NUMBERS && i < form->word_count;
+         i += N8_SEGMENT_WORDS) {
+        int32_t kind, count;
+        memcpy(&kind, r->bytes + r->shapes.table.words + (word + i) * sizeof kind, sizeof kind);
+        N8_TRY(number_at(r, word + i + 1, &count));
+        if (kind < N8_SEGMENT_RUN || kind > N8_SEGMENT_LINEAR || count < 0) {
+            return n8_malformed(r, "a segment is of no known kind, or has less than no entries");
+        }
+        *out += (uint64_t)count * (kind == N8_SEGMENT_LINEAR ? 2 : 1);
+    }
+    return N8_OK;
+}
+
+enum n8_status n8_evaluate_sizes(struct n8_reader *r) {
+    struct n8_shapes *s = &r->shapes;
+    for (uint32_t i = 0; i < s->table.size_count; i++) {
+        const struct n8_file_size size = size_at(r, i);
+        int64_t value;
+        if (!evaluate(r, &size, i, &value)) {
+            return n8_malformed(r, "a size is of no known kind, or of none that stand before it");
+        }
+        if (value < -INT32_MAX || value > INT32_MAX) {
+            return n8_malformed(r, "a size that follows from the shapes is beyond 2^31");
+        }
+        s->sizes[i] = (int32_t)value;
+    }
+    uint32_t word = 0;
+    uint64_t entries = 0;
+    for (uint32_t i = 0; i < s->table.form_count; i++) {
+        struct n8_file_form form;
+        memcpy(&form, r->bytes + s->table.forms + i * sizeof form, sizeof form);
+        uint64_t count;
+        N8_TRY(entries_of(r, &form, word, &count));
+        entries += count; // at most 2^20 segments of 2^32
+        word += form.word_count;
+    }
+    if (entries > MOST_BYTES / sizeof(int32_t)) {
+        return n8_refuse(r->error, N8_E_LIMIT, "arrays that follow from the shapes are too large");
+    }
+    s->arrays_size = (size_t)entries * sizeof(int32_t);
+    s->arrays_used = 0;
+    s->next_form = s->next_word = 0;
+    return N8_OK;
+}
+
+enum n8_status n8_resolve(const struct n8_reader *r, int32_t *numbers, size_t count) {
+    for (size_t i = 0; r->shapes.table.size_count != 0 && i < count; i++) {
+        const int64_t index = -1 - (int64_t)numbers[i];
+        if (index >= r->shapes.table.size_count) {
+            return n8_malformed(r, "it has a size that the file does not have");
+        }
+        numbers[i] = index < 0 ? numbers[i] : r->shapes.sizes[index];
+    }
+    return N8_OK;
+}
+
+// Arrays -------------------------------------------------------------------------------
+
+// Entry k of a run is first + place_of(k) * step.
+static int64_t place_of(int64_t k, int32_t repeat, int32_t period) {
+    const int64_t place = k / repeat;
+    return period == 0 ? place : place % period;
+}
+
+static enum n8_status make_run(const struct n8_reader *r, uint32_t word, int32_t count,
+                               bool floats, uint8_t *out) {
+    int32_t words[4]; // first, step, repeat, period
+    memcpy(words, r->bytes + r->shapes.table.words + (word + 2) * sizeof(int32_t), sizeof words);
+    N8_TRY(n8_resolve(r, words + 2, 2));
+    if (!floats) {
+        N8_TRY(n8_resolve(r, words, 2));
+    }
+    float first, step;
+    memcpy(&first, &words[0], sizeof first);
+    memcpy(&step, &words[1], sizeof step);
+    if (words[2] < 1 || words[3] < 0) {
+        return n8_malformed(r, "a run repeats its entries less than once");
+    }
+    for (int64_t k = 0; k < count; k++, out += sizeof(int32_t)) {
+        const int64_t place = place_of(k, words[2], words[3]); // below 2^31
+        const int64_t entry = words[0] + place * words[1];
+        const float value = first + (float)place * step;
+        const int32_t number = (int32_t)entry;
+        if (!floats && entry != number) {
+            return n8_malformed(r, "an entry of a run is beyond int32");
+        }
+        memcpy(out, floats ? (const void *)&value : &number, sizeof number);
+    }
+    return N8_OK;
+}
+
+// An axis that is resized, (17).
+struct axis {
+    int32_t in, out;
+    float scale;
+    int32_t coordinates;
+};
+
+static enum n8_status axis_at(const struct n8_reader *r, uint32_t word, int32_t count,
+                              struct axis *axis) {
+    const uint8_t *words = r->bytes + r->shapes.table.words + word * sizeof(int32_t);
+    N8_TRY(number_at(r, word + 2, &axis->in));
+    memcpy(&axis->scale, words + 3 * sizeof(int32_t), sizeof axis->scale);
+    memcpy(&axis->coordinates, words + 4 * sizeof(int32_t), sizeof axis->coordinates);
+    axis->out = count;
+    if (axis->scale == 0.0f) {
+        axis->scale = (float)count / (float)axis->in;
+    }
+    const bool known = axis->coordinates >= N8_COORDINATES_HALF_PIXEL &&
+                       axis->coordinates <= N8_COORDINATES_ASYMMETRIC;
+    if (axis->in < 1 || !known || !(axis->scale > 0x1p-20f && axis->scale < 0x1p20f)) {
+        return n8_malformed(r, "it resizes an axis in no known manner");
+    }
+    return N8_OK;
+}
+
+static float coordinate(const struct axis *axis, int32_t k) {
+    const float x = (float)k;
+    const bool one = axis->out == 1;
+    if (axis->scale == 1.0f) {
+        return x;
+    }
+    switch (axis->coordinates) {
+    case N8_COORDINATES_PYTORCH_HALF_PIXEL:
+        return one ? 0.0f : (x + 0.5f) / axis->scale - 0.5f;
+    case N8_COORDINATES_ALIGN_CORNERS:
+        return one ? 0.0f : x * ((float)axis->in - 1.0f) / ((float)axis->out - 1.0f);
+    case N8_COORDINATES_ASYMMETRIC:
+        return x / axis->scale;
+    default:
+        return (x + 0.5f) / axis->scale - 0.5f;
+    }
+}
+
+static float within(float at, int32_t in) {
+    const float last = (float)(in - 1);
+    return at < 0.0f ? 0.0f : at > last ? last : at;
+}
+
+static int32_t nearest(const struct axis *axis, int32_t k, int32_t rounding) {
+    const float at = coordinate(axis, k), down = floorf(at), far = at - down;
+    bool up;
+    switch (rounding) {
+    case N8_NEAREST_PREFER_CEIL:
+        up = far >= 0.5f;
+        break;
+    case N8_NEAREST_FLOOR:
+        up = false;
+        break;
+    case N8_NEAREST_CEIL:
+        up = far > 0.0f;
+        break;
+    default:
+        up = far > 0.5f;
+        break;
+    }
+    return axis->scale == 1.0f ? k : (int32_t)within(up ? down + 1.0f : down, axis->in);
+}
+
+static enum n8_status make_nearest(const struct n8_reader *r, uint32_t word, int32_t count,
+                                   uint8_t *out) {
+    struct axis axis = {0};
+    int32_t rounding;
+    N8_TRY(axis_at(r, word, count, &axis));
+    memcpy(&rounding, r->bytes + r->shapes.table.words + (word + 5) * sizeof rounding,
+           sizeof rounding);
+    if (!n8_in_range(rounding, N8_NEAREST_PREFER_FLOOR, N8_NEAREST_CEIL)) {
+        return n8_malformed(r, "it resizes an axis in no known manner");
+    }
+    for (int32_t k = 0; k < count; k++, out += sizeof(int32_t)) {
+        const int32_t at = nearest(&axis, k, rounding);
+        memcpy(out, &at, sizeof at);
+    }
+    return N8_OK;
+}
+
+// The two values that one of the output is between, or their weights.
+static enum n8_status make_linear(const struct n8_reader *r, uint32_t word, int32_t count,
+                                  bool floats, uint8_t *out) {
+    struct axis axis = {0};
+    N8_TRY(axis_at(r, word, count, &axis));
+    for (int32_t k = 0; k < count; k++, out += 2 * sizeof(int32_t)) {
+        const float at = within(coordinate(&axis, k), axis.in);
+        const int32_t low = (int32_t)at, high = low + 1 < axis.in ? low + 1 : axis.in - 1;
+        const float share = low == high ? 0.0f : at - (float)low;
+        const int32_t indices[2] = {low, high};
+        const float weights[2] = {1.0f - share, share};
+        memcpy(out, floats ? (const void *)weights : indices, sizeof indices);
+    }
+    return N8_OK;
+}
+
+static enum n8_status make_segments(const struct n8_reader *r, const struct n8_file_form *form,
+                                    uint8_t *out) {
+    const uint32_t first = r->shapes.next_word;
+    const bool floats = form->kind == N8_FORM_FLOATS;
+    for (uint32_t word = first; word < first + form->word_count; word += N8_SEGMENT_WORDS) {
+        int32_t kind, count;
+        memcpy(&kind, r->bytes + r->shapes.table.words + word * sizeof kind, sizeof kind);
+        N8_TRY(number_at(r, word + 1, &count));
+        if (kind == N8_SEGMENT_RUN) {
+            N8_TRY(make_run(r, word, count, floats, out));
+        } else if (kind == N8_SEGMENT_LINEAR) {
+            N8_TRY(make_linear(r, word, count, floats, out));
+        } else if (floats) {
+            return n8_malformed(r, "a form makes indices of an array of floats");
+        } else {
+            N8_TRY(make_nearest(r, word, count, out));
+        }
+        out += (size_t)count * (kind == N8_SEGMENT_LINEAR ? 2 : 1) * sizeof(int32_t);
+    }
+    return N8_OK;
+}
+
+enum n8_status n8_make_array(struct n8_reader *r, uint64_t number, size_t size, const void **out) {
+    struct n8_shapes *s = &r->shapes;
+    struct n8_file_form form;
+    uint64_t entries;
+    if (number != s->next_form || number >= s->table.form_count) {
+        return n8_malformed(r, "its forms are not where they must be");
+    }
+    memcpy(&form, r->bytes + s->table.forms + number * sizeof form, sizeof form);
+    N8_TRY(entries_of(r, &form, s->next_word, &entries));
+    if (entries * sizeof(int32_t) != size) {
+        return n8_malformed(r, "a form makes an array of another length");
+    }
+    uint8_t *to = s->arrays + s->arrays_used;
+    *out = to;
+    if (form.kind != N8_FORM_NUMBERS) {
+        N8_TRY(make_segments(r, &form, to));
+    }
+    for (uint32_t i = 0; form.kind == N8_FORM_NUMBERS && i < form.word_count; i++) {
+        int32_t value;
+        N8_TRY(number_at(r, s->next_word + i, &value));
+        memcpy(to + i * sizeof value, &value, sizeof value);
+    }
+    s->arrays_used += (size_t)entries * sizeof(int32_t);
+    s->next_word += form.word_count;
+    s->next_form++;
+    return N8_OK;
+}
