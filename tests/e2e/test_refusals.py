@@ -678,7 +678,7 @@ WHOLE = [
     (CUT, lambda content: content + b"\0"),
     (
         "a format version that this library cannot read",
-        lambda content: content[:8] + b"\3" + content[9:],
+        lambda content: content[:8] + b"\4" + content[9:],
     ),
     (
         "the checksum is wrong: the file was damaged",
