@@ -13,7 +13,8 @@
 //
 // With --every 17, one length, byte and word in 17.
 //
-// Whatever is accepted is run, unless it is too large to wait for.
+// Whatever is accepted is run, unless it is too large to wait for, and where dimensions are open at
+// some other shapes, too.
 #include "model/checksum.h"
 #include "model/model.h"
 #include "neon8.h"
@@ -26,6 +27,8 @@
 enum {
     MAX_ARENA = 1 << 22,
     MAX_WORK = 1 << 22,
+    RESHAPES = 4,
+    MAX_INPUTS = 64,
     CHECKED_FROM = offsetof(struct n8_file_header, checksum) + sizeof(uint32_t),
 };
 
@@ -36,7 +39,7 @@ static const uint32_t AWKWARD[] = {
 };
 
 struct counts {
-    unsigned long refused, accepted, run;
+    unsigned long refused, accepted, run, reshaped;
 };
 
 static uint64_t random_state;
@@ -133,6 +136,43 @@ static void check_error(const struct n8_model_error *error, const uint8_t *bytes
     }
 }
 
+static bool small(const struct n8_model *model) {
+    return model->memory.arena <= MAX_ARENA && work_of(model) <= MAX_WORK;
+}
+
+// A size within the bounds of a dimension, mostly a small one, or now and then one that is not.
+static int32_t any_size(const struct n8_dimension *bounds) {
+    const int64_t count = ((int64_t)bounds->hi - bounds->lo) / bounds->step + 1;
+    const int64_t most = next_random() % 4 == 0 ? count : count < 8 ? count : 8;
+    const int64_t at = (int64_t)(next_random() % (uint64_t)most);
+    return (int32_t)(bounds->lo + at * bounds->step) + (next_random() % 64 == 0);
+}
+
+static void reshape(const struct n8_model *model, struct counts *counts) {
+    int32_t shapes[MAX_INPUTS][8] = {{0}};
+    for (size_t i = 0; i < model->facts.input_count; i++) {
+        struct n8_dimension bounds;
+        for (size_t axis = 0; n8_model_bounds(model, i, axis, &bounds) == N8_OK; axis++) {
+            shapes[i][axis] = bounds.same == 8 * i + axis
+                                  ? any_size(&bounds)
+                                  : shapes[bounds.same / 8][bounds.same % 8];
+        }
+    }
+    struct n8_model *other = NULL;
+    struct n8_model_error error;
+    const enum n8_status status =
+        n8_model_reshape(model, (const int32_t(*)[8])shapes, &other, &error);
+    expect((status == N8_OK) == (other != NULL), "a status that does not fit its result");
+    expect(status == N8_OK || strlen(error.reason) > 10, "a refusal without a reason");
+    if (other != NULL) {
+        counts->reshaped++;
+        if (small(other)) {
+            run(other);
+        }
+        n8_model_close(other);
+    }
+}
+
 // Opens a copy that ends where ASan's red zone begins.
 static enum n8_status try_open(const uint8_t *bytes, size_t size, struct counts *counts) {
     uint8_t *copy = malloc(size == 0 ? 1 : size);
@@ -161,9 +201,13 @@ static enum n8_status try_open(const uint8_t *bytes, size_t size, struct counts 
     expect(memcmp(&memory, &model->memory, sizeof memory) == 0, "memory was not foreseen");
     expect(memory.arena >= memory.arena_least, "an arena below the least");
     counts->accepted++;
-    if (memory.arena <= MAX_ARENA && work_of(model) <= MAX_WORK) {
+    if (small(model)) {
         counts->run++;
         run(model);
+    }
+    for (int i = 0; model->origin != NULL && model->facts.input_count <= MAX_INPUTS && i < RESHAPES;
+         i++) {
+        reshape(model, counts);
     }
     n8_model_close(model);
     return status;
@@ -265,8 +309,8 @@ static void fuzz(const char *path, size_t every, unsigned long rounds) {
     damage_each_byte(bytes, size, every, &counts);
     damage_each_word(bytes, size, every, &counts);
     damage_at_random(bytes, size, rounds, &counts);
-    printf("%s: %lu refused, %lu accepted, %lu of them run\n", path, counts.refused,
-           counts.accepted, counts.run);
+    printf("%s: %lu refused, %lu accepted, %lu of them run, %lu other shapes\n", path,
+           counts.refused, counts.accepted, counts.run, counts.reshaped);
     free(bytes);
 }
 

@@ -2,7 +2,7 @@
 """What models take and give, and the check of the arrays that callers hand over."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -248,3 +248,22 @@ def check_shapes(
                 raise DataError(
                     f"{source}: input {name!r} {text}, {shapes[other][at]}, must equal it"
                 )
+
+
+def at_shapes(
+    inputs: Mapping[str, Array],
+    infos: Mapping[str, TensorInfo],
+    bounds: Mapping[str, tuple[Bounds, ...]],
+    *,
+    source: str,
+) -> Mapping[str, TensorInfo]:
+    """What the inputs of a model are, at the shapes of these where its own are open.
+
+    DataError: they are outside the bounds.
+    """
+    opened = any(limit.open for limits in bounds.values() for limit in limits)
+    if not opened or inputs.keys() != infos.keys():
+        return infos
+    shapes = {name: np.shape(inputs[name]) for name in infos}
+    check_shapes(shapes, bounds, source=source)
+    return {n: replace(info, shape=shapes[n]) for n, info in infos.items()}

@@ -21,7 +21,15 @@ from neon8 import errors
 from neon8.arrays import Array
 from neon8.errors import Neon8Error, SetupError
 from neon8.machines import DEFAULT_CPU, EMULATIONS
-from neon8.runtime.arrays import Memory, ModelFacts, StepInfo, TensorInfo, checked
+from neon8.runtime.arrays import (
+    Bounds,
+    Memory,
+    ModelFacts,
+    StepInfo,
+    TensorInfo,
+    at_shapes,
+    checked,
+)
 from neon8.runtime.closable import Closable
 from neon8.runtime.library import PACKAGE
 from neon8.runtime.worker import Message, receive, send
@@ -86,6 +94,10 @@ class EmulatedModel(Closable):
             raise
         self.inputs = infos(facts["inputs"])
         self.outputs = infos(facts["outputs"])
+        self.bounds = {
+            name: tuple(Bounds(**with_tuples(limit)) for limit in limits)
+            for name, limits in facts["bounds"].items()
+        }
         self.steps = tuple(StepInfo(**with_tuples(step)) for step in facts["steps"])
         self.facts = ModelFacts(**facts["facts"])
         self.memory = Memory(**facts["memory"])
@@ -98,7 +110,8 @@ class EmulatedModel(Closable):
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once, as Session.run does."""
-        arrays = checked(inputs, self.inputs, source=self.source)
+        expected = at_shapes(inputs, self.inputs, self.bounds, source=self.source)
+        arrays = checked(inputs, expected, source=self.source)
         with self._lock:
             if not self._stop.alive:
                 raise SetupError(f"{self.source}: the emulated model has been closed")

@@ -93,6 +93,10 @@ def description(model: Model) -> Message:
     facts = {
         "inputs": {name: dataclasses.asdict(i) for name, i in model.inputs.items()},
         "outputs": {name: dataclasses.asdict(o) for name, o in model.outputs.items()},
+        "bounds": {
+            name: [dataclasses.asdict(limit) for limit in limits]
+            for name, limits in model.bounds.items()
+        },
         "steps": [dataclasses.asdict(step) for step in model.steps],
         "facts": dataclasses.asdict(model.facts),
         "memory": dataclasses.asdict(model.memory),
