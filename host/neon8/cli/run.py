@@ -23,7 +23,8 @@ examples:
 X.npy holds one sample, with or without its batch axis, or many along the first axis;
 the outputs come in the same order. A network with several inputs takes an .npz with one
 array for each, under its name; one with several outputs writes an .npz. Without -o a
-summary is printed. A network with int8 inputs takes int8 arrays as they are.
+summary is printed. A network with int8 inputs takes int8 arrays as they are. Where
+dimensions are open, as `neon8 inspect` shows, those of the arrays are taken.
 
 NET.cut.json, from `neon8 compile --cut`, is a network of which onnxruntime runs what
 stands before and after the .n8 file; with --target, the .n8 file alone runs there.
@@ -61,10 +62,11 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8 import text
     from neon8.calibrate.run.threads import cores
     from neon8.cli.progress import watcher
-    from neon8.data.arrays import open_runs, to_bytes
+    from neon8.data.arrays import open_runs, shapes_in, to_bytes
     from neon8.data.parallel import side_by_side
     from neon8.errors import DataError, ModelError
     from neon8.files import write_atomic
+    from neon8.runtime.arrays import check_shapes
     from neon8.runtime.targets import is_model_file, open_model
 
     model, inputs, output = arguments.model, arguments.input, arguments.output
@@ -77,7 +79,11 @@ def run(arguments: argparse.Namespace) -> str:
         open_model(model, settings.target) as runner,
         watcher("run", quiet=arguments.quiet) as watch,
     ):
-        samples = open_runs(inputs, runner.shapes, runner.dtypes)
+        shapes = runner.shapes
+        if runner.open_dimensions:
+            shapes = shapes_in(inputs, shapes)
+            check_shapes(shapes, runner.bounds, source=str(inputs))
+        samples = open_runs(inputs, shapes, runner.dtypes)
         workers = min(settings.run.workers or cores(), runner.most)
         several = side_by_side(
             samples, lambda sample: runner.run(sample.inputs), workers=workers

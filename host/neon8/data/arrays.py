@@ -10,6 +10,7 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.data.inputs import of_shapes
+from neon8.data.npz import open_npy, open_npz
 from neon8.data.samples import Samples, open_samples
 from neon8.errors import DataError
 
@@ -29,6 +30,27 @@ def open_runs(
         text = f"{count} samples; the network takes {samples.batch} at once"
         raise DataError(f"{path}: {text}, and a multiple of that is needed")
     return samples
+
+
+def shapes_in(
+    path: Path, usual: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """The shapes of inputs with open dimensions, as the arrays in the file have them.
+
+    The first dimension, which holds the samples, stays the usual one.  DataError.
+    """
+    if path.suffix == ".npz":
+        rows = open_npz(path)
+        named = rows if len(usual) > 1 else dict.fromkeys(usual, next(iter(rows.values())))
+    else:
+        named = dict.fromkeys(usual, open_npy(path))
+    shapes = {}
+    for name, shape in usual.items():
+        have = named[name].shape if name in named else shape
+        missing = len(shape) - len(have)  # the axis of samples may be
+        known = 0 <= missing <= 1 and len(shape)
+        shapes[name] = (*shape[:1], *have[1 - missing :]) if known else shape
+    return shapes
 
 
 def to_bytes(path: Path, arrays: Arrays) -> bytes:

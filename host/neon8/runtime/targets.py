@@ -12,7 +12,7 @@ from typing import Protocol
 from neon8.arrays import Array
 from neon8.files import open_regular
 from neon8.machines import NATIVE
-from neon8.runtime.arrays import StepInfo, TensorInfo
+from neon8.runtime.arrays import Bounds, StepInfo, TensorInfo
 from neon8.runtime.closable import Closable
 from neon8.runtime.cut import Around
 from neon8.runtime.emulate import EmulatedModel
@@ -30,7 +30,8 @@ class Runner:
     network; several threads may call it at the same time.  outputs: those of an .n8
     file that runs as it is, otherwise empty.  most: how many threads have room in the
     memory that the model may take.  stop: ends the runs of onnxruntime.  loose: the
-    outputs whose dimensions only a run shows.
+    outputs whose dimensions only a run shows.  bounds: what the dimensions of inputs may
+    be, where some are open.
     """
 
     inputs: dict[str, TensorInfo]
@@ -40,6 +41,12 @@ class Runner:
     most: int = 1
     stop: Callable[[], None] = field(default=lambda: None)
     loose: frozenset[str] = frozenset()
+    bounds: Mapping[str, tuple[Bounds, ...]] = field(default_factory=dict)
+
+    @property
+    def open_dimensions(self) -> bool:
+        """True if inputs may have more shapes than `shapes`."""
+        return any(limit.open for limits in self.bounds.values() for limit in limits)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -163,4 +170,11 @@ def _opened(path: Path, where: TargetSettings) -> Iterator[Runner]:
             model = emulate()
             sessions = stack.enter_context(Sessions(model, emulate))
             most = model.max_bytes // max(model.memory.total(), 1)
-        yield Runner(model.inputs, model.outputs, sessions.run, model.steps, most)
+        yield Runner(
+            model.inputs,
+            model.outputs,
+            sessions.run,
+            model.steps,
+            most,
+            bounds=model.bounds,
+        )
