@@ -167,8 +167,8 @@ struct n8_conv_certificate n8_conv_certify(const struct n8_conv *conv, const int
 void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_conv_proof *proof,
                   void *memory);
 
-// Whether what was packed of one planned layer serves another one of the same weights, which differs
-// in the sizes of its input at most; and lets it.
+// Whether what was packed of one planned layer serves another one of the same weights, which
+// differs in the sizes of its input at most; and lets it.
 bool n8_conv_packs_alike(const struct n8_conv *a, const struct n8_conv *b);
 void n8_conv_adopt(struct n8_conv *conv, const struct n8_conv *packed);
 

@@ -177,8 +177,8 @@ static enum n8_status begin(const void *bytes, size_t size, const struct n8_mode
 }
 
 static enum n8_status measure_file(const void *bytes, size_t size,
-                                   const struct n8_model_options *options,
-                                   struct n8_reader *reader, struct n8_memory *out) {
+                                   const struct n8_model_options *options, struct n8_reader *reader,
+                                   struct n8_memory *out) {
     const uint64_t given = options == NULL ? 0 : options->max_bytes;
     struct n8_kernels kernels;
     size_t packed;

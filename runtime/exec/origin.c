@@ -25,8 +25,8 @@ struct n8_origin {
 
 struct n8_origin *n8_origin_create(const struct n8_reader *reader) {
     const struct n8_file_header *h = &reader->header;
-    const size_t head = n8_round_up(
-        sizeof(struct n8_origin) + h->op_count * sizeof(struct packed *), N8_ALIGN);
+    const size_t head =
+        n8_round_up(sizeof(struct n8_origin) + h->op_count * sizeof(struct packed *), N8_ALIGN);
     struct n8_origin *origin = n8_allocate(n8_add(head, (size_t)h->file_size));
     if (origin == NULL || pthread_mutex_init(&origin->lock, NULL) != 0) {
         n8_free(origin);

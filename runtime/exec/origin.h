@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file with open dimensions, and the weights that were packed of it: what its models at all shapes
-// have in common.
+// A file with open dimensions, and the weights that were packed of it: what its models at all
+// shapes have in common.
 #ifndef N8_ORIGIN_H
 #define N8_ORIGIN_H
 

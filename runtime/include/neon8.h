@@ -154,9 +154,9 @@ enum n8_limits {
 
 /// Options of opening and measuring a model; zeros are the defaults.
 struct n8_model_options {
-    enum n8_isa isa;    ///< N8_ISA_AUTO: the level that N8_ISA names, else the best
-    uint64_t max_bytes; ///< of the model and one session together; 0: N8_DEFAULT_MAX_BYTES.
-                        ///< To fit, layers give up weights that are packed larger for speed
+    enum n8_isa isa;            ///< N8_ISA_AUTO: the level that N8_ISA names, else the best
+    uint64_t max_bytes;         ///< of the model and one session together; 0: N8_DEFAULT_MAX_BYTES.
+                                ///< To fit, layers give up weights that are packed larger for speed
     const int32_t (*shapes)[8]; ///< dimensions of each input, for a model some of which are open;
                                 ///< NULL: the usual ones
 };
@@ -214,8 +214,8 @@ N8_API enum n8_status n8_model_reshape(const struct n8_model *model, const int32
                                        struct n8_model **out, struct n8_model_error *error);
 
 /// What the dimension `axis` of input `index` may be: lo, lo + step .. hi; it has its only value
-/// in both, and step 1, where it is not open. `same` is the first input dimension, 8 * index + axis,
-/// that it is always equal to, or itself. N8_E_ARGUMENT past the last of either.
+/// in both, and step 1, where it is not open. `same` is the first input dimension, 8 * index +
+/// axis, that it is always equal to, or itself. N8_E_ARGUMENT past the last of either.
 N8_API enum n8_status n8_model_bounds(const struct n8_model *model, size_t index, size_t axis,
                                       struct n8_dimension *out);
 

@@ -262,8 +262,8 @@ enum n8_form_kind {
 };
 
 // Its words: the kind, a number `count`, and four more. Rounding modes and coordinates are those of
-// ONNX's Resize, computed in float32 as (17) says; a scale is the bits of a float, of which 0 stands
-// for (float) count / (float) in.
+// ONNX's Resize, computed in float32 as (17) says; a scale is the bits of a float, of which 0
+// stands for (float) count / (float) in.
 enum n8_segment_kind {
     // first, step, repeat, period: entry k is first + j * step, where j is k / repeat % period, or
     // k / repeat if period is 0. repeat and period are numbers; first and step, too, of an int32

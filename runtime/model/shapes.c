@@ -282,8 +282,8 @@ static int64_t place_of(int64_t k, int32_t repeat, int32_t period) {
     return period == 0 ? place : place % period;
 }
 
-static enum n8_status make_run(const struct n8_reader *r, uint32_t word, int32_t count,
-                               bool floats, uint8_t *out) {
+static enum n8_status make_run(const struct n8_reader *r, uint32_t word, int32_t count, bool floats,
+                               uint8_t *out) {
     int32_t words[4]; // first, step, repeat, period
     memcpy(words, r->bytes + r->shapes.table.words + (word + 2) * sizeof(int32_t), sizeof words);
     N8_TRY(n8_resolve(r, words + 2, 2));

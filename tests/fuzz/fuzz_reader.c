@@ -161,7 +161,7 @@ static void reshape(const struct n8_model *model, struct counts *counts) {
     struct n8_model *other = NULL;
     struct n8_model_error error;
     const enum n8_status status =
-        n8_model_reshape(model, (const int32_t(*)[8])shapes, &other, &error);
+        n8_model_reshape(model, (const int32_t (*)[8])shapes, &other, &error);
     expect((status == N8_OK) == (other != NULL), "a status that does not fit its result");
     expect(status == N8_OK || strlen(error.reason) > 10, "a refusal without a reason");
     if (other != NULL) {

@@ -2,8 +2,8 @@
 //
 // A model with open dimensions at several shapes at a time: threads make models of the same file,
 // which pack and share its weights, run them and close them. Each must give the bytes of a model
-// that was opened at the shape and shares with nobody. Under ThreadSanitizer this also shows that no
-// two of them touch the same memory.
+// that was opened at the shape and shares with nobody. Under ThreadSanitizer this also shows that
+// no two of them touch the same memory.
 //
 //   shapes MODEL.n8
 #define TEST "shapes"
@@ -52,8 +52,8 @@ static void *work(void *argument) {
         fill(at, &ends);
         run(at, &ends);
         for (size_t i = 0; i < output_count; i++) {
-            demand(memcmp(ends.outputs[i], expected[s].outputs[i],
-                          end_of(at, N8_OUTPUT, i).size) == 0,
+            demand(memcmp(ends.outputs[i], expected[s].outputs[i], end_of(at, N8_OUTPUT, i).size) ==
+                       0,
                    "another result than that of a model that shares nothing");
         }
         free_ends(&ends);

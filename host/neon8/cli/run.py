@@ -79,11 +79,11 @@ def run(arguments: argparse.Namespace) -> str:
         open_model(model, settings.target) as runner,
         watcher("run", quiet=arguments.quiet) as watch,
     ):
-        shapes = runner.shapes
+        taken = runner.shapes
         if runner.open_dimensions:
-            shapes = shapes_in(inputs, shapes)
-            check_shapes(shapes, runner.bounds, source=str(inputs))
-        samples = open_runs(inputs, shapes, runner.dtypes)
+            taken = shapes_in(inputs, taken)
+            check_shapes(taken, runner.bounds, source=str(inputs))
+        samples = open_runs(inputs, taken, runner.dtypes)
         workers = min(settings.run.workers or cores(), runner.most)
         several = side_by_side(
             samples, lambda sample: runner.run(sample.inputs), workers=workers

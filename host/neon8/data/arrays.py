@@ -41,7 +41,9 @@ def shapes_in(
     """
     if path.suffix == ".npz":
         rows = open_npz(path)
-        named = rows if len(usual) > 1 else dict.fromkeys(usual, next(iter(rows.values())))
+        named = (
+            rows if len(usual) > 1 else dict.fromkeys(usual, next(iter(rows.values())))
+        )
     else:
         named = dict.fromkeys(usual, open_npy(path))
     shapes = {}

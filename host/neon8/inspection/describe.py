@@ -14,6 +14,7 @@ from neon8.machines import NATIVE
 from neon8.quant.reasons import condensed
 from neon8.quant.scale_table import CHOSEN, NARROW, LayerScale, ScaleTable, TensorScale
 from neon8.runtime import Model, StepInfo, TensorInfo, cut_file
+from neon8.runtime.arrays import Bounds
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC
 from neon8.settings.reader import takes
@@ -50,11 +51,14 @@ def _described(path: Path, settings: Settings) -> list[text.Part]:
         isa, most = where.isa, where.max_bytes
         if where.target != NATIVE:
             target, core = where.target, where.core
-            with EmulatedModel(path, target, core, isa, max_bytes=most) as emulated:
+            with EmulatedModel(
+                path, target, core, isa, max_bytes=most, shapes=shapes
+            ) as emulated:
                 return _opened(path, emulated, where=f"{target}, {core}")
         source = str(path)
         with Model.from_bytes(data, source=source, isa=isa, max_bytes=most) as model:
-            return _opened(path, model, where="this machine")
+            shown = model if shapes is None else model.at(shapes)
+            return _opened(path, shown, where="this machine")
     given = {"--isa": where.isa, "--max-bytes": where.max_bytes}
     named = [name for name, value in given.items() if value is not None]
     named += ["--target"] if where.target != NATIVE else []
@@ -115,6 +119,7 @@ def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> list[tex
         ("arrays", text.size(facts.data_size)),
         ("checksum", text.Shown(f"{checksum} (CRC-32, correct)", checksum)),
         ("compiled from", text.Shown(f"sha256 {facts.digest}", facts.digest)),
+        *_open_dimensions(model.bounds),
         ("work", text.Shown(f"{macs} MACs a run", macs)),
         ("memory", text.size(memory.total(), " to run on one thread")),
         ("packed weights", text.size(memory.packed)),
@@ -133,6 +138,17 @@ def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> list[tex
         "",
         *plan.choices(steps),
         *plan.islands(steps, floats),
+    ]
+
+
+def _open_dimensions(
+    bounds: Mapping[str, tuple[Bounds, ...]],
+) -> list[tuple[str, str]]:
+    """What the dimensions of inputs may be; nothing where all are fixed."""
+    return [
+        (f"{name} may be", "x".join(map(str, limits)))
+        for name, limits in bounds.items()
+        if any(limit.open for limit in limits)
     ]
 
 

@@ -6,6 +6,7 @@ through pipes. All is as on the board but for the processor.
 """
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -32,6 +33,7 @@ from neon8.runtime.arrays import (
 )
 from neon8.runtime.closable import Closable
 from neon8.runtime.library import PACKAGE
+from neon8.runtime.model import Shapes
 from neon8.runtime.worker import Message, receive, send
 
 BUILD = PACKAGE.parents[1] / "build"
@@ -65,17 +67,19 @@ class EmulatedModel(Closable):
         isa: str | None = None,
         *,
         max_bytes: int | None = None,
+        shapes: Shapes | None = None,
     ) -> None:
         """Start the process and open the model.
 
         target: one of neon8.machines.EMULATIONS; cpu: as its qemu calls it, e.g.
         "cortex-a53"; isa: as in Model.open;
-        max_bytes: see Model.open.
+        max_bytes: see Model.open.  shapes: as in Model.at, what is described.
         SetupError: qemu, the sysroot or the library is missing, or the process died.
         ModelError: the runtime refuses the file.
         """
         command, environment = start_command(target, cpu)
-        command += [str(path), isa or "", str(max_bytes or "")]
+        at = "" if shapes is None else json.dumps(dict(shapes))
+        command += [str(path), isa or "", str(max_bytes or ""), at]
         self.source = str(path)
         self._lock = threading.Lock()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by stop)

@@ -252,7 +252,9 @@ class Model(Closable):
         refusal = lib.ffi.new("struct n8_model_error *")
         handle = self._open_handle()
         status = lib.lib.n8_model_reshape(handle, rows, out, refusal)
-        text = ", ".join(f"{name} {'x'.join(map(str, s))}" for name, s in shapes.items())
+        text = ", ".join(
+            f"{name} {'x'.join(map(str, s))}" for name, s in shapes.items()
+        )
         check_opened(lib, status, f"{source} at {text}", refusal)
 
         def close(pointer: Any, kept: Any = handle) -> None:

@@ -63,17 +63,21 @@ def exactly(stream: BinaryIO, size: int) -> bytes:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve one model.  arguments: MODEL.n8 ISA MAX_BYTES, empty for the default."""
-    path, isa, most = arguments
+    """Serve one model.  arguments: MODEL.n8 ISA MAX_BYTES SHAPES, empty for the default.
+
+    SHAPES: of the inputs by name, as JSON.
+    """
+    path, isa, most, shapes = arguments
     # Whatever prints to standard output must not get between the messages.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:
-        model = Model.open(path, isa=isa or None, max_bytes=int(most) if most else None)
+        opened = Model.open(path, isa or None, max_bytes=int(most) if most else None)
+        model = opened.at(json.loads(shapes)) if shapes else opened
     except Neon8Error as error:
         send(answers, failure(error))
         return 0
-    with model, model.session() as session:
+    with opened, model.session() as session:
         send(answers, description(model))
         while True:
             try:
