@@ -244,12 +244,9 @@ def check_shapes(
                 raise DataError(f"{source}: input {name!r} {text}")
             other, at = limit.same
             if shapes[other][at] != size:
-                text = (
-                    f"has {size} as dimension {axis}, and dimension {at} of {other!r}"
-                )
-                raise DataError(
-                    f"{source}: input {name!r} {text}, {shapes[other][at]}, must equal it"
-                )
+                text = f"has {size} as dimension {axis}, which must equal"
+                text = f"{text} dimension {at} of {other!r}, {shapes[other][at]}"
+                raise DataError(f"{source}: input {name!r} {text}")
 
 
 def at_shapes(

@@ -507,9 +507,9 @@ class Session(Closable):
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once.  inputs, result: name -> array, as the model describes them.
 
-        Of a model with open dimensions the inputs may have any shapes within its bounds:
-        a session at other shapes is made once and kept, as long as it is one of the last
-        few.
+        Of a model with open dimensions the inputs may have any shapes within its
+        bounds: a session at other shapes is made once and kept, while it is one of the
+        last few.
         DataError: an input has another name, shape or type. The GIL is released.
         """
         turn = self._turn

@@ -30,8 +30,8 @@ class Runner:
     network; several threads may call it at the same time.  outputs: those of an .n8
     file that runs as it is, otherwise empty.  most: how many threads have room in the
     memory that the model may take.  stop: ends the runs of onnxruntime.  loose: the
-    outputs whose dimensions only a run shows.  bounds: what the dimensions of inputs may
-    be, where some are open.
+    outputs whose dimensions only a run shows.  bounds: what the dimensions of inputs
+    may be, where some are open.
     """
 
     inputs: dict[str, TensorInfo]

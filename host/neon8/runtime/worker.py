@@ -63,7 +63,7 @@ def exactly(stream: BinaryIO, size: int) -> bytes:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve one model.  arguments: MODEL.n8 ISA MAX_BYTES SHAPES, empty for the default.
+    """Serve one model.  arguments: MODEL.n8 ISA MAX_BYTES SHAPES, empty by default.
 
     SHAPES: of the inputs by name, as JSON.
     """
