@@ -33,6 +33,7 @@ from neon8.graph.protos import (
     one_line,
 )
 from neon8.ir.graph import FloatArray
+from neon8.settings.shapes import Open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,8 +62,8 @@ ModelLike = str | PathLike[str] | OnnxFile
 IR_OF_CONSTANTS = 4
 """The first ONNX IR version in which an initializer need not be an input."""
 
-Shapes = Mapping[str, tuple[int, ...]]
-"""Input -> the dimensions that the user gives it."""
+Shapes = Mapping[str, tuple[int | Open, ...]]
+"""Input -> the dimensions that the user gives it; those with bounds are for compile."""
 
 
 def open_onnx(model: ModelLike, *, shapes: Shapes | None = None) -> OnnxFile:
@@ -108,6 +109,15 @@ def _open(path: Path) -> OnnxFile:
         hashing.shutdown(wait=False)
 
 
+def dim_names(model: str | PathLike[str]) -> dict[str, tuple[str, ...]]:
+    """Of each input what its dimensions are called, "" if they have no name."""
+    found = onnx.ModelProto.FromString(_open(Path(model)).model)
+    return {
+        value.name: tuple(dim.dim_param for dim in value.type.tensor_type.shape.dim)
+        for value in network_inputs(found.graph)
+    }
+
+
 def with_shapes(file: OnnxFile, shapes: Shapes) -> OnnxFile:
     """The same network with inputs of these shapes, or tensors that nothing tells.
 
@@ -118,7 +128,8 @@ def with_shapes(file: OnnxFile, shapes: Shapes) -> OnnxFile:
     for name in _untold(model.graph) & set(shapes):
         inputs[name] = _described(model.graph, name)
     bound: dict[str, int] = {}
-    for name, shape in shapes.items():
+    for name, given in shapes.items():
+        shape = fixed(file.path, name, given)
         if name not in inputs:
             names = ", ".join(map(repr, inputs))
             text = f"has no input {name!r} to give a shape; its inputs are {names}"
@@ -139,6 +150,17 @@ def with_shapes(file: OnnxFile, shapes: Shapes) -> OnnxFile:
             kind.shape.dim.add(dim_value=size)
     bind(model.graph, bound)
     return replace(file, model=model.SerializeToString())
+
+
+def fixed(path: Path, name: str, shape: tuple[int | Open, ...]) -> tuple[int, ...]:
+    """The shape of an input.  GraphError: it has bounds."""
+    sizes = tuple(size for size in shape if isinstance(size, int))
+    if len(sizes) < len(shape):
+        text = f"--shape {name}={','.join(map(str, shape))} has bounds, which only"
+        raise GraphError(
+            f"{path}: {text} compile takes; give the one size that the samples have"
+        )
+    return sizes
 
 
 def _untold(graph: onnx.GraphProto) -> set[str]:

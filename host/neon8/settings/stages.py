@@ -30,6 +30,7 @@ from neon8.settings.fields import (
     text,
     whole,
 )
+from neon8.settings.shapes import Open, shape, size
 
 MOST_DECIBELS = 200
 DECIBELS = number("a number of dB", above=0, most=MOST_DECIBELS)
@@ -40,11 +41,10 @@ PREPROCESS = path(also="neon8.data.preprocess.Preprocess")
 OVERRIDES = path(also="neon8.calibrate.overrides.Overrides")
 
 
-def _shape(word: str) -> tuple[str, tuple[int, ...]]:
-    name, equals, sizes = word.rpartition("=")
-    if not equals or not name:
-        raise SettingsError(f"{word!r} is not of the form NAME=1,3,224,224")
-    return name, tuple(map(COUNT.parse, sizes.split(",")))
+def _size(value: Any) -> int | Open:
+    if isinstance(value, Open):
+        return value
+    return size(value) if isinstance(value, str) else COUNT.check(value)
 
 
 ALL_PRECISIONS = (*PRECISIONS, WEIGHTS16)
@@ -81,7 +81,7 @@ def _engine(word: str) -> None:
         raise SettingsError(f"{word!r} is not of the form dask://HOST:PORT")
 
 
-SHAPES = table(_shape, several(COUNT).check)
+SHAPES = table(shape, several(Kind(parse=size, check=_size)).check)
 PRECISION = table(_precision, one_of(ALL_PRECISIONS).check)
 
 
@@ -89,11 +89,12 @@ PRECISION = table(_precision, one_of(ALL_PRECISIONS).check)
 class NetworkSettings(Stage):
     """The dimensions that an ONNX file leaves open."""
 
-    shapes: Mapping[str, tuple[int, ...]] | None = setting(
+    shapes: Mapping[str, tuple[int | Open, ...]] | None = setting(
         None,
         "dimensions of an input of the ONNX file that leaves some open, or of a tensor "
         "that an operator of another domain makes, or a branch; may be given for "
-        "several (default: a free first one is 1)",
+        "several (default: a free first one is 1); for compile bounds, too, such as "
+        "1,3,32..1280:32,?, of dimensions that stay open in the .n8 file",
         SHAPES,
         option="--shape",
         metavar="NAME=1,3,224,224",

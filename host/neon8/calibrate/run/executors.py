@@ -30,6 +30,7 @@ from neon8.calibrate.run.collector import Collector, Network, open_network
 from neon8.calibrate.run.threads import prefetch
 from neon8.data.samples import Sample, Samples, loaded, open_samples
 from neon8.errors import CalibrationError, DataError
+from neon8.settings.shapes import Open
 from neon8.settings.stages import DataSettings, Settings
 
 SECONDS = 1.0
@@ -59,7 +60,7 @@ class Workload:
     samples: DataSettings = DataSettings()
     shard: tuple[int, int] | None = None
     ignore_nonfinite: bool = False
-    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    shapes: tuple[tuple[str, tuple[int | Open, ...]], ...] = ()
 
     @classmethod
     def of(cls, model: str | Path, data: object, settings: Settings) -> "Workload":
