@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.ir.graph import Shape, nchw
+from neon8.ir.sizes import Sizes
 from neon8.quant.int16_fit import Fit
 
 Int8Array = npt.NDArray[np.int8]
@@ -96,6 +97,14 @@ class Op:
         return min(low for low, _ in given), max(high for _, high in given)
 
     @property
+    def listed(self) -> tuple[int, ...]:
+        """The axes of N C H W for each value of which `indices` says what is read.
+
+        One list after another, as long as the output, of places in the input.
+        """
+        return ()
+
+    @property
     def operation(self) -> str:
         """What enum n8_op calls it, N8_OP_... without the prefix."""
         return WORD.sub("_", type(self).__name__.removesuffix("Op")).upper()
@@ -107,6 +116,8 @@ class Program:
 
     islands: the layers that run in float32, by name, each with the reason.
     fits: the layers whose weight scales grew or might have, see int16_fit.py.
+    open: sizes for which negative numbers stand among the dims of tensors and the
+    windows of steps, and forms of arrays; None if all shapes are fixed.
     """
 
     source_digest: str
@@ -116,3 +127,4 @@ class Program:
     outputs: tuple[str, ...]
     islands: dict[str, str] = field(default_factory=dict)
     fits: tuple[Fit, ...] = ()
+    open: Sizes | None = None

@@ -39,7 +39,7 @@ def append_constant(b: Build, layer: str, values: AnyArray, like: Tensor) -> Ten
     """
     out = b.temporary(replace(like, dims=values.shape), "constant")
     if out.dtype == FLOAT:
-        b.step(ConstantOp, layer, (), out, values=values.astype(np.float32))
+        b.step(ConstantOp, layer, (), out, values=values.astype(np.float32).reshape(-1))
         return out
     levels = values
     if out.dtype in QUANTIZED:

@@ -74,6 +74,8 @@ class ResizeOp(Op):
     indices: Int32Array
     values: FloatArray
 
+    listed = (2, 3)
+
 
 ONE, HALF = np.float32(1), np.float32(0.5)
 
@@ -322,6 +324,7 @@ def _inside(
 
 
 COORDINATES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
+ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 """What exporters write."""
 
 
@@ -337,6 +340,21 @@ def between(
     if at is None:
         raise ValueError(mode)
     return _between(axis, at)
+
+
+def nearest(
+    size: int, out: int, scale: np.float32, mode: str, rounding: str
+) -> IndexArray:
+    """The value that each of the output is, (out,).
+
+    mode: of COORDINATES.  rounding: of ROUNDINGS.
+    """
+    axis = Axis(size=size, out=out, scale=scale)
+    at = _coordinates(axis, mode)
+    found = None if at is None else _nearest(axis, at, rounding)
+    if found is None:
+        raise ValueError(mode, rounding)
+    return found
 
 
 def _coordinates(axis: Axis, mode: str) -> FloatArray | None:

@@ -127,6 +127,8 @@ class GatherOp(Op):
     indices: Int32Array
     fill: np.float32 = np.float32(0)
 
+    listed = (0, 1, 2, 3)
+
     def bounds(self, given: Sequence[Bounds]) -> Bounds:
         """With what it fills in."""
         ((low, high),), fill = given, int(self.fill)
