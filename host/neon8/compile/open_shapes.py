@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network with open dimensions: compiled at sample shapes, compared, tried out."""
+
+import logging
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice, product
+
+import numpy as np
+
+from neon8.arrays import Array
+from neon8.compile import oracle
+from neon8.compile.template import Sample, at, derived, difference, ones, structure
+from neon8.errors import CompileError, Neon8Error
+from neon8.graph.onnx_file import Shapes
+from neon8.ir.program import Program, Tensor
+from neon8.ir.sizes import Symbol
+from neon8.settings.shapes import Open
+
+Wanted = Mapping[str, Sequence[int | Open]]
+Progress = Callable[[str, int, int | None], None]
+
+SAMPLES = 7
+"""Shapes that are compared, if there are as many."""
+
+CHECKS = 2
+"""Further shapes at which the result is tried, beside the bounds."""
+
+MANY = 16
+"""Sizes of which some are left out, those so small that deep layers shrink to 1."""
+
+LARGE = 48
+SPREAD = 64
+MOST_VALUES = 1 << 24
+"""Values of the inputs at the largest shape that is tried."""
+
+MOST_SYMBOLS = 16
+
+
+def nobody(_stage: str, _done: int, _total: int | None) -> None:
+    """Progress that nobody wants to see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Openings:
+    """The symbols of a network, and where they stand.
+
+    shapes: of each input its dimensions, where a negative number stands for a symbol as
+    for a size in a Program.
+    """
+
+    symbols: tuple[Symbol, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+
+    def at(self, values: Sequence[int]) -> dict[str, tuple[int, ...]]:
+        """The shapes of inputs where the symbols have these values."""
+        return {
+            name: tuple(n if n >= 0 else values[-1 - n] for n in dims)
+            for name, dims in self.shapes.items()
+        }
+
+    def said(self, values: Sequence[int]) -> str:
+        """The same as on the command line."""
+        return " ".join(
+            f"{name}={'x'.join(map(str, dims))}"
+            for name, dims in self.at(values).items()
+        )
+
+
+def is_open(shapes: Wanted | None) -> bool:
+    """True if some dimension has bounds."""
+    every = (shapes or {}).values()
+    return any(isinstance(size, Open) for dims in every for size in dims)
+
+
+def openings(wanted: Wanted, names: Mapping[str, Sequence[str]]) -> Openings:
+    """The symbols that a user wants.
+
+    names: of inputs, what the ONNX file calls their dimensions, "" for what has no
+    name; dimensions of one name are one symbol.  CompileError: bounds contradict.
+    """
+    symbols: dict[str, Symbol] = {}
+    given: dict[str, int | Open] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, dims in wanted.items():
+        numbers = []
+        known = names.get(name, ())
+        for axis, size in enumerate(dims):
+            own = known[axis] if axis < len(known) else ""
+            key = own or f"{name}[{axis}]"
+            if given.setdefault(key, size) != size:
+                text = f"dimension {key!r} is {given[key]} and {size} in --shape"
+                raise CompileError(f"{text}; it is one, so give it once")
+            if isinstance(size, int):
+                numbers.append(size)
+                continue
+            made = Symbol(key, size.lo, size.hi, size.step, size.lo)
+            symbols.setdefault(key, made)
+            numbers.append(-1 - list(symbols).index(key))
+        shapes[name] = tuple(numbers)
+    if len(symbols) > MOST_SYMBOLS:
+        text = f"{len(symbols)} open dimensions are too many for a .n8 file"
+        raise CompileError(f"{text}, which has up to {MOST_SYMBOLS}")
+    return Openings(symbols=tuple(symbols.values()), shapes=shapes)
+
+
+def compile_open(
+    found: Openings,
+    compile_at: Callable[[Shapes], Program],
+    progress: Progress = nobody,
+) -> Program:
+    """The Program for all shapes within the bounds.
+
+    compile_at: the network at one shape.  CompileError: it has other steps at other
+    shapes, or a number of it follows from the shape in a way that a file cannot say.
+    """
+    sampled = sample_values(found.symbols)
+    tried = check_values(found, sampled)
+    total = len(sampled) + len(tried)
+    done = 0
+
+    def compiled(values: tuple[int, ...]) -> Sample:
+        nonlocal done
+        progress("shapes", done, total)
+        with _quiet(silent=done > 0):
+            program = _compiled(found, compile_at, values)
+        done += 1
+        return Sample(values=values, program=program)
+
+    samples = [compiled(values) for values in sampled]
+    like, others = alike(samples)
+    template = derived(found.symbols, like)
+    for values in tried:
+        _verify(found, template, compiled(values))
+    for sample in others:
+        _verify(found, template, sample)
+    progress("shapes", total, total)
+    return template
+
+
+def _compiled(
+    found: Openings, compile_at: Callable[[Shapes], Program], values: Sequence[int]
+) -> Program:
+    try:
+        return compile_at(found.at(values))
+    except Neon8Error as error:
+        text = f"with {found.said(values)}, which is within --shape: {error.text}"
+        hint = "bounds and steps, as in 32..1280:32, say which shapes there are"
+        raise CompileError(f"{text}; {hint}", error.details) from error
+
+
+@contextmanager
+def _quiet(*, silent: bool) -> Iterator[None]:
+    """Without what has been said of the first shape."""
+    loggers = [logging.getLogger(name) for name in ("neon8", "neon8.guards")]
+
+    def none(_record: logging.LogRecord) -> bool:
+        return not silent
+
+    for logger in loggers:
+        logger.addFilter(none)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(none)
+
+
+def alike(samples: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
+    """Those with the structure of most, and the others.
+
+    A dimension that shrinks to 1, and a pad to 0, may leave steps and axes out.
+    """
+    keys = [(structure(s.program), ones(s.program)) for s in samples]
+    count = Counter(keys)
+    best = max(count, key=lambda key: (count[key], -len(key[1])))
+    like = [s for s, key in zip(samples, keys, strict=True) if key == best]
+    return like, [s for s, key in zip(samples, keys, strict=True) if key != best]
+
+
+def sample_values(symbols: Sequence[Symbol]) -> list[tuple[int, ...]]:
+    """Values of the symbols, generic ones: large enough, and unlike one another."""
+    chance = random.Random(0)  # noqa: S311 - the same for all
+    columns = [_candidates(symbol) for symbol in symbols]
+    if math.prod(map(len, columns)) <= SAMPLES:
+        return list(product(*columns))
+    drawn: list[list[int]] = []
+    for column in columns:
+        values: list[int] = []
+        while len(values) < 4 * SAMPLES:
+            values += chance.sample(column, len(column))
+        drawn.append(values)
+    rows = list(dict.fromkeys(zip(*drawn, strict=False)))
+    apart = [row for row in rows if len(set(row)) == len(row)]
+    return list(islice(dict.fromkeys((*apart[:SAMPLES], *rows)), SAMPLES))
+
+
+def _candidates(symbol: Symbol) -> list[int]:
+    every = [v for v in range(symbol.lo, symbol.hi + 1, symbol.step) if v > 1]
+    if len(every) < 2:
+        # Beside a fixed one these are what shows that it may change.
+        every += [symbol.hi + symbol.step * n for n in (1, 2, 3)]
+    if len(every) <= MANY:
+        return every
+    first = next((i for i, v in enumerate(every) if v >= LARGE), 0)
+    first = min(first, len(every) // 4)
+    return every[first : first + SPREAD]
+
+
+def check_values(
+    found: Openings, sampled: Sequence[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
+    """The bounds, the largest that is not too large, and others between."""
+    chance = random.Random(1)  # noqa: S311 - the same for all
+    symbols = found.symbols
+    lowest = tuple(s.lo for s in symbols)
+    highest = [s.hi for s in symbols]
+    while _values(found, highest) > MOST_VALUES and tuple(highest) != lowest:
+        largest = max(range(len(symbols)), key=lambda i: highest[i] - symbols[i].lo)
+        s = symbols[largest]
+        steps = (highest[largest] - s.lo) // s.step // 2
+        highest[largest] = s.lo + steps * s.step
+    between = [
+        tuple(
+            s.lo + s.step * chance.randint(0, (top - s.lo) // s.step)
+            for s, top in zip(symbols, highest, strict=True)
+        )
+        for _ in range(CHECKS)
+    ]
+    tried = dict.fromkeys((lowest, tuple(highest), *between))
+    return [values for values in tried if values not in sampled]
+
+
+def _values(found: Openings, values: Sequence[int]) -> int:
+    return sum(math.prod(dims) for dims in found.at(values).values())
+
+
+def _verify(found: Openings, template: Program, sample: Sample) -> None:
+    """CompileError: the template is not what the network is at this shape.
+
+    Where axes of 1 leave steps out only results can be compared.
+    """
+    made = at(template, sample.values)
+    fresh = sample.program
+    if structure(made) == structure(fresh) and ones(made) == ones(fresh):
+        why = difference(made, fresh)
+        if not why:
+            return
+        if not _has_new_ones(template, made):
+            raise CompileError(_unlike(found, sample, why))
+    why = results_differ(made, fresh)
+    if why:
+        raise CompileError(_unlike(found, sample, why))
+
+
+def _has_new_ones(template: Program, made: Program) -> bool:
+    """True if an open dimension is 1 here."""
+    return any(
+        size == 1 and number < 0
+        for name, tensor in made.tensors.items()
+        for size, number in zip(tensor.dims, template.tensors[name].dims, strict=True)
+    )
+
+
+def _unlike(found: Openings, sample: Sample, why: str) -> str:
+    text = f"with {found.said(sample.values)} the network is not what it is elsewhere"
+    return f"{text}: {why}; fix a dimension by --shape, or give narrower bounds"
+
+
+def results_differ(made: Program, fresh: Program) -> str:
+    """The first output whose bytes differ on random inputs, "" if none does."""
+    chance = np.random.default_rng(0)
+    inputs = {name: _random(chance, fresh.tensors[name]) for name in fresh.inputs}
+    results = [oracle.run(program, inputs) for program in (made, fresh)]
+    for name in fresh.outputs:
+        one, other = (result[name] for result in results)
+        if one.dtype != other.dtype or one.tobytes() != other.tobytes():
+            return f"output {name!r} has other values"
+    return ""
+
+
+def _random(chance: np.random.Generator, tensor: Tensor) -> Array:
+    kind = np.dtype(tensor.dtype)
+    if kind.kind == "f":
+        return chance.standard_normal(tensor.dims).astype(kind)
+    lo, hi = (0, 2) if tensor.dtype == "int32" else (tensor.lo, tensor.hi + 1)
+    if tensor.dtype == "uint8":
+        lo, hi = 0, 256
+    return chance.integers(lo, hi, tensor.dims).astype(kind)

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that depend on the shape, as segments: what an array is made of, and back."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.arrays import Array
+from neon8.compile.size_search import SizeBook, Vector
+from neon8.ir.sizes import Segment, value
+from neon8.operators.resize import ROUNDINGS, between, nearest
+
+MOST_RUNS = 4096
+"""Runs of one array; what needs more has no pattern."""
+
+MODES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+"""Coordinates as the file counts them, from 1 on, and so ROUNDINGS."""
+
+FLOAT_BITS = "<f4"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Entries first + j * step, where j is k / repeat % period, or k / repeat."""
+
+    count: int
+    first: Any
+    step: Any = 0
+    repeat: int = 1
+    period: int = 0
+
+
+def entries(run: Run, kind: npt.DTypeLike) -> Array:
+    """The values of a run; of floats both operations round."""
+    j = np.arange(run.count) // run.repeat
+    if run.period:
+        j %= run.period
+    scalar = np.dtype(kind).type
+    result: Array = scalar(run.first) + scalar(run.step) * j.astype(kind)
+    return result.astype(kind)
+
+
+def runs(values: Array) -> list[Run] | None:
+    """What the array is made of, each run as long as can be; None if of too many."""
+    found: list[Run] = []
+    at = 0
+    while at < len(values):
+        if len(found) == MOST_RUNS:
+            return None
+        found.append(_run(values[at:]))
+        at += found[-1].count
+    return found
+
+
+def _run(rest: Array) -> Run:
+    """The longest run that an array begins with."""
+    first = rest[0]
+    repeat = _same(rest, np.full(len(rest), first))
+    found = [Run(1, first)]
+    for each in sorted({1, repeat}):
+        if len(rest) <= each:
+            continue
+        step = rest[each] - first
+        whole = Run(len(rest), first, step, each)
+        length = _same(rest, entries(whole, rest.dtype))
+        length -= length % each
+        if length < 2 * each:
+            continue
+        found.append(Run(length, first, step, each))
+        period = length // each
+        again = _same(rest, np.resize(rest[:length], len(rest)))
+        again -= again % length
+        if again > length and step:
+            found.append(Run(again, first, step, each, period))
+    best = max(found, key=lambda run: run.count)
+    return best if best.count > 1 else Run(1, first, first - first)
+
+
+def _same(values: Array, others: Array) -> int:
+    """How many are the same from the first one on."""
+    differ = values != others
+    return int(differ.argmax()) if differ.any() else len(values)
+
+
+def array_of(
+    segments: Sequence[Segment], sizes: Sequence[int], kind: npt.DTypeLike
+) -> Array:
+    """The array where the sizes have these values."""
+    parts = [_part(each, sizes, np.dtype(kind)) for each in segments]
+    return np.concatenate([np.zeros(0, kind), *parts]).astype(kind)
+
+
+def _part(segment: Segment, sizes: Sequence[int], kind: np.dtype[Any]) -> Array:
+    count, a, b, c, d = segment.words
+    length = value(count, sizes)
+    if segment.kind == "run":
+        read = real if kind.kind == "f" else partial(value, sizes=sizes)
+        run = Run(length, read(a), read(b), value(c, sizes), value(d, sizes))
+        return entries(run, kind)
+    size = value(a, sizes)
+    scale = real(b) if b else np.float32(length) / np.float32(size)
+    if segment.kind == "nearest":
+        return nearest(size, length, scale, MODES[c - 1], ROUNDINGS[d - 1])
+    return between(size, length, scale, MODES[c - 1])[kind.kind == "f"].reshape(-1)
+
+
+def bits(number: Any) -> int:
+    """Of a float, as an int32."""
+    return int(np.array(number, FLOAT_BITS).view("<i4"))
+
+
+def real(number: int) -> np.float32:
+    """The float that has these bits."""
+    found: float = np.array(number, "<i4").view(FLOAT_BITS).item()
+    return np.float32(found)
+
+
+Samples = Sequence[Array]
+"""One array as it is at each sample."""
+
+
+def fitted(
+    samples: Samples, book: SizeBook, near: Sequence[int], *, far: bool
+) -> tuple[Segment, ...] | None:
+    """Segments that give the array at every sample; None if there are none.
+
+    near, far: see SizeBook.found().
+    """
+    split = [runs(each) for each in samples]
+    if len({len(each or ()) for each in split}) != 1 or not split[0]:
+        return None
+    made = []
+    for part in zip(*(each or () for each in split), strict=True):
+        counts, firsts, steps, repeats, periods = (
+            tuple(getattr(run, name) for run in part)
+            for name in ("count", "first", "step", "repeat", "period")
+        )
+        words: list[int | None] = []
+        for vector, plain in (
+            (counts, False),
+            (firsts, samples[0].dtype.kind == "f"),
+            (steps, samples[0].dtype.kind == "f"),
+            (repeats, False),
+            (periods, False),
+        ):
+            if plain:
+                words.append(bits(vector[0]) if len(set(vector)) == 1 else None)
+            else:
+                whole = tuple(map(int, vector))
+                words.append(book.found(whole, near, far=far))
+        if None in words:
+            return None
+        count, first, step, repeat, period = (word or 0 for word in words)
+        made.append(Segment("run", (count, first, step, repeat, period)))
+    return tuple(made)
+
+
+def resized(
+    kind: str,
+    samples: Sequence[Mapping[str, Array]],
+    size: tuple[int, Vector],
+    count: tuple[int, Vector],
+) -> Segment | None:
+    """The segment that gives the lists of one axis at every sample, or None.
+
+    kind: "nearest", of indices, or "linear", of indices and values.  size, count: of
+    the input and of the output, as a number and at each sample.
+    """
+    roundings = ROUNDINGS if kind == "nearest" else ("",)
+    pairs = list(zip(size[1], count[1], strict=True))
+    for scale in scales(size[1], count[1]):
+        for mode, coordinates in enumerate(MODES, 1):
+            for rounding_mode, rounding in enumerate(roundings, kind == "nearest"):
+                made = (_resize(*pair, scale, coordinates, rounding) for pair in pairs)
+                if all(map(_equal, made, samples)):
+                    fixed = 0 if scale is None else bits(scale)
+                    words = (count[0], size[0], fixed, mode, rounding_mode)
+                    return Segment(kind, words)
+    return None
+
+
+def _equal(made: Mapping[str, Array], wanted: Mapping[str, Array]) -> bool:
+    return all(np.array_equal(made[name], wanted[name]) for name in wanted)
+
+
+def _resize(
+    size: int, out: int, scale: np.float32 | None, coordinates: str, rounding: str
+) -> dict[str, Array]:
+    """What indices and values are then.  rounding: "" for those of linear."""
+    step = np.float32(out) / np.float32(size) if scale is None else scale
+    if rounding:
+        return {"indices": nearest(size, out, step, coordinates, rounding)}
+    indices, weights = between(size, out, step, coordinates)
+    return {"indices": indices.reshape(-1), "values": weights.reshape(-1)}
+
+
+def scales(sizes: Vector, counts: Vector) -> Iterator[np.float32 | None]:
+    """None, that is the ratio of both, and then fixed ones with which they agree."""
+    yield None
+    least = max(Fraction(out, n) for n, out in zip(sizes, counts, strict=True))
+    most = min(Fraction(out + 1, n) for n, out in zip(sizes, counts, strict=True))
+    seen = set()
+    for q in (*range(1, 17), 20, 25, 50, 100, 1000):
+        p = -(-least.numerator * q // least.denominator)
+        ratio = Fraction(p, q)
+        if ratio < most and ratio not in seen:
+            seen.add(ratio)
+            yield np.float32(p) / np.float32(q)
