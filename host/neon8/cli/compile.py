@@ -27,10 +27,17 @@ examples:
                 --keep-float Gemm -o net.n8
   neon8 compile quantized.onnx -o net.n8
   neon8 compile detector.onnx --scales detector.scales.json -o detector.n8 --cut
+  neon8 compile unet.onnx --scales unet.scales.json -o unet.n8 \
+                --shape image=1..8x3x32..1280:32x32..1280:32
 
 A network that was quantized elsewhere, with QuantizeLinear and DequantizeLinear nodes
 or with QLinearConv and its likes, has its scales in it and needs no table: they, and
 its integer weights, are taken as they are. What it leaves in float stays in float.
+
+--shape NAME=...  with bounds, lo..hi or lo..hi:step, of a dimension that the ONNX file
+            leaves open: it stays open in the .n8 file, and ? is 1..1024. Dimensions of
+            one name in the ONNX file are one. The network is compiled at about ten
+            shapes, to see what depends on the shape and how
 
 --io float  the network takes and gives float32 as the ONNX network does (default)
 --io int8   it takes and gives int8; real = scale * (q - zero_point), and
@@ -86,13 +93,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> str:
     """Lower, prove, write, and say what came out."""
     from neon8 import text
+    from neon8.cli.progress import stages
     from neon8.compile.compiler import compile_network
     from neon8.files import write_all
     from neon8.runtime import Model
     from neon8.runtime.model import MAX_BYTES
 
     settings = arguments.settings
-    compiled = compile_network(arguments.model, arguments.scales, settings)
+    with stages(quiet=arguments.quiet) as told:
+        compiled = compile_network(arguments.model, arguments.scales, settings, told)
     data = compiled.file
     # Before it is written: what the runtime refuses is of no use to anyone.
     source = str(arguments.output)

@@ -12,7 +12,7 @@ from typing import Any
 Watch = Callable[[Iterable[Any]], Iterable[Any]]
 Stages = Callable[[str, int, int | None], None]
 
-UNITS = {"choose": "layer", "search": "run", "remedies": "remedy"}
+UNITS = {"choose": "layer", "search": "run", "remedies": "remedy", "shapes": "shape"}
 """What a stage counts, if not samples."""
 
 

@@ -1,21 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """compile_model(): from a network and its scale table to the .n8 file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neon8.compile import lower, writer
 from neon8.compile.cutting import cut_for, files_of, kept_inside
+from neon8.compile.open_shapes import (
+    Progress,
+    compile_open,
+    is_open,
+    nobody,
+    openings,
+)
 from neon8.compile.whole_numbers import wrapping
 from neon8.data.samples import loaded
 from neon8.errors import CompileError, SettingsError
 from neon8.files import write_all
 from neon8.graph.cut import Cut
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
+from neon8.graph.onnx_file import OnnxFile, Shapes, dim_names, open_onnx
 from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import FloatArray, Graph
+from neon8.ir.program import Program
 from neon8.quant import table_json
 from neon8.quant.int16_fit import Fit
 from neon8.quant.scale_table import ScaleTable
@@ -82,25 +92,23 @@ def compile_network(
     model: str | Path | Graph,
     table: str | Path | ScaleTable | None = None,
     settings: Settings = DEFAULTS,
+    progress: Progress = nobody,
 ) -> Compiled:
-    """As compile_model(), and which layers run in float32."""
+    """As compile_model(), and which layers run in float32.
+
+    progress: told how many shapes of an open network are compiled, and of how many.
+    """
+    if is_open(settings.network.shapes):
+        return _compile_open(model, table, settings, progress)
     wanted = settings.compile
     graph, scales, file = _network(model, table, settings.network.shapes)
-    try:
+    with _named(model, table):
         found = cut_for(file, graph, scales) if wanted.cut else None
         keep = frozenset(wanted.keep_float)
         if found is not None:
             keep = kept_inside(found, graph, keep)
         inside = graph if found is None else found.inside
-        program = lower.lower(
-            inside,
-            scales,
-            io=wanted.io,
-            layout=wanted.layout,
-            images=_images(graph, loaded(wanted.image)),
-            keep_float=keep,
-            max_sqnr_loss=wanted.max_sqnr_loss if wanted.accumulator_aware else None,
-        )
+        program = _lowered(inside, graph, scales, keep, settings)
         return Compiled(
             file=writer.dumps(program),
             islands=program.islands,
@@ -109,9 +117,73 @@ def compile_network(
             cut=found,
             wrapping=wrapping(program, inside),
         )
+
+
+def _compile_open(
+    model: str | Path | Graph,
+    table: str | Path | ScaleTable | None,
+    settings: Settings,
+    progress: Progress,
+) -> Compiled:
+    """The file for all shapes within bounds."""
+    shapes = settings.network.shapes or {}
+    if isinstance(model, Graph):
+        raise CompileError(
+            f"{model.name}: a Graph has fixed shapes; give the ONNX file"
+        )
+    if settings.compile.cut:
+        raise CompileError(f"{model}: --cut wants fixed shapes; leave out the bounds")
+    keep = frozenset(settings.compile.keep_float)
+    last: list[tuple[Graph, Program]] = []
+
+    def compile_at(sizes: Shapes) -> Program:
+        graph, scales, _file = _network(model, table, sizes)
+        made = _lowered(graph, graph, scales, keep, settings)
+        last[:] = [(graph, made)]
+        return made
+
+    with _named(model, table):
+        found = openings(shapes, dim_names(model))
+        program = compile_open(found, compile_at, progress)
+        return Compiled(
+            file=writer.dumps(program),
+            islands=program.islands,
+            graph=last[0][0],
+            fits=program.fits,
+            wrapping=wrapping(last[0][1], last[0][0]),
+        )
+
+
+def _lowered(
+    inside: Graph,
+    graph: Graph,
+    scales: ScaleTable,
+    keep: frozenset[str],
+    settings: Settings,
+) -> Program:
+    """The Program of `inside`, which is `graph` or a part of it."""
+    wanted = settings.compile
+    return lower.lower(
+        inside,
+        scales,
+        io=wanted.io,
+        layout=wanted.layout,
+        images=_images(graph, loaded(wanted.image)),
+        keep_float=keep,
+        max_sqnr_loss=wanted.max_sqnr_loss if wanted.accumulator_aware else None,
+    )
+
+
+@contextmanager
+def _named(
+    model: str | Path | Graph, table: str | Path | ScaleTable | None
+) -> Iterator[None]:
+    """Say of which network and table a CompileError is."""
+    try:
+        yield
     except CompileError as error:
-        where = graph.name if model is graph else str(model)
-        where += "" if table is scales or table is None else f" with {table}"
+        where = model.name if isinstance(model, Graph) else str(model)
+        where += f" with {table}" if isinstance(table, str | Path) else ""
         raise CompileError(f"{where}: {error.text}", error.details) from error
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import math
 import struct
 import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from neon8.errors import CompileError
 from neon8.ir.program import Op, Program, Tensor
+from neon8.ir.sizes import Form, Segment, Sizes, evaluated, value
 from neon8.runtime import library
 from neon8.runtime.model import MAGIC, TYPES
 
@@ -40,6 +42,8 @@ PIXEL_ALIGN = 8
 FULL_SIZE = 4
 """Bytes of a value of float32 or int32, of which pixels have no padding."""
 SLACK = 64
+MOST_SIZES = 2**20
+"""Sizes, and words of forms, that a file has."""
 
 
 def dumps(prog: Program) -> bytes:
@@ -52,6 +56,8 @@ def dumps(prog: Program) -> bytes:
     tensors = list(prog.tensors.values())
     number = {tensor.name: index for index, tensor in enumerate(tensors)}
     links = [number[name] for name in (*prog.inputs, *prog.outputs)]
+    for tensor in largest(prog):
+        layout.check(tensor)
     tensor_rows = b"".join(layout.tensor(tensor) for tensor in tensors)
     first_links = []
     for op in prog.ops:
@@ -69,21 +75,42 @@ def dumps(prog: Program) -> bytes:
 
     # Sizes first: offsets of arrays are absolute, and all tables come before the data.
     names = [layout.name(op.name) for op in prog.ops]
-    header_size = ffi.sizeof("struct n8_file_header")
-    tensors_at = round_up(header_size, ALIGN_TABLE)
-    ops_at = round_up(tensors_at + len(tensor_rows), ALIGN_TABLE)
-    ops_size = len(prog.ops) * ffi.sizeof("struct n8_file_op")
-    links_at = round_up(ops_at + ops_size, ALIGN_TABLE)
-    strings_at = round_up(links_at + 4 * len(links), ALIGN_TABLE)
-    data_at = round_up(strings_at + len(layout.strings), layout.align_data)
+    sizes = {
+        "header": ffi.sizeof("struct n8_file_header"),
+        "shapes": ffi.sizeof("struct n8_file_shapes") if prog.open else 0,
+        "tensors": len(tensor_rows),
+        "ops": len(prog.ops) * ffi.sizeof("struct n8_file_op"),
+        "links": 4 * len(links),
+        "strings": len(layout.strings),
+    }
+    opened = {} if prog.open is None else layout.opened(prog.open)
+    sizes |= {name: len(rows) for name, rows in opened.items()}
+    places: dict[str, int] = {}
+    end = 0
+    for name, size in sizes.items():
+        places[name] = round_up(end, ALIGN_TABLE)
+        end = places[name] + size
+    data_at = places["data"] = round_up(end, layout.align_data)
+    forms = {} if prog.open is None else prog.open.forms
+    made = {key: 1 + number for number, key in enumerate(forms)}
     op_rows = b"".join(
-        layout.op(op, name, first, number[op.output], data_at=data_at)
-        for op, name, first in zip(prog.ops, names, first_links, strict=True)
+        layout.op(
+            op,
+            name,
+            first,
+            number[op.output],
+            data_at=data_at,
+            forms={field: form for (at, field), form in made.items() if at == place},
+        )
+        for place, (op, name, first) in enumerate(
+            zip(prog.ops, names, first_links, strict=True)
+        )
     )
 
     header = ffi.new("struct n8_file_header *")
     header.magic[0 : len(MAGIC)] = MAGIC
-    header.version = layout.limits["N8_FORMAT_VERSION"]
+    version = "N8_FORMAT_VERSION_OPEN" if prog.open else "N8_FORMAT_VERSION"
+    header.version = layout.limits[version]
     header.file_size = data_at + len(layout.data)
     header.source_digest[0:32] = bytes.fromhex(prog.source_digest)
     header.tensor_count = len(tensors)
@@ -92,22 +119,25 @@ def dumps(prog: Program) -> bytes:
     header.input_count = len(prog.inputs)
     header.output_count = len(prog.outputs)
     header.strings_size = len(layout.strings)
-    header.tensors = tensors_at
-    header.ops = ops_at
-    header.links = links_at
-    header.strings = strings_at
+    header.tensors = places["tensors"]
+    header.ops = places["ops"]
+    header.links = places["links"]
+    header.strings = places["strings"]
     header.data = data_at
     header.data_size = len(layout.data)
+    parts = {
+        "header": bytes(ffi.buffer(header)),
+        "shapes": b"" if prog.open is None else layout.shapes(prog.open, places),
+        "tensors": tensor_rows,
+        "ops": op_rows,
+        "links": struct.pack(f"<{len(links)}I", *links),
+        "strings": layout.strings,
+        **opened,
+        "data": layout.data,
+    }
     file = bytearray(header.file_size)
-    for at, part in (
-        (0, bytes(ffi.buffer(header))),
-        (tensors_at, tensor_rows),
-        (ops_at, op_rows),
-        (links_at, struct.pack(f"<{len(links)}I", *links)),
-        (strings_at, layout.strings),
-        (data_at, layout.data),
-    ):
-        file[at : at + len(part)] = part
+    for name, part in parts.items():
+        file[places[name] : places[name] + len(part)] = part
     checksum = zlib.crc32(file[CHECKSUM_OFFSET + 4 :])
     struct.pack_into("<I", file, CHECKSUM_OFFSET, checksum)
     return bytes(file)
@@ -123,6 +153,9 @@ class _Layout:
         self.types: dict[str, int] = ffi.typeof("enum n8_type").relements
         self.flags: dict[str, int] = ffi.typeof("enum n8_op_flags").relements
         self.functions: dict[str, int] = ffi.typeof("enum n8_function").relements
+        self.sizes: dict[str, int] = ffi.typeof("enum n8_size_kind").relements
+        self.forms: dict[str, int] = ffi.typeof("enum n8_form_kind").relements
+        self.segments: dict[str, int] = ffi.typeof("enum n8_segment_kind").relements
         self.align_data = self.limits["N8_FORMAT_ALIGN_DATA"]
         self.strings = bytearray()
         self.data = bytearray()
@@ -155,15 +188,19 @@ class _Layout:
         self.data += np.ascontiguousarray(values, dtype).tobytes()
         return at
 
-    def tensor(self, tensor: Tensor) -> bytes:
-        """One n8_file_tensor."""
+    def check(self, tensor: Tensor) -> None:
+        """CompileError: the format does not hold a tensor of this shape."""
         top = self.limits["N8_FORMAT_MAX_DIM"]
-        rank, most = len(tensor.dims), self.limits["N8_FORMAT_MAX_RANK"]
+        most = self.limits["N8_FORMAT_MAX_RANK"]
         in_range = all(1 <= size <= top for size in (*tensor.dims, *tensor.shape))
-        if rank > most or not in_range or not tensor_fits(tensor):
+        if tensor.rank > most or not in_range or not tensor_fits(tensor):
             raise CompileError(
                 f"tensor {tensor.name!r}: shape {tensor.dims} is beyond a .n8 file"
             )
+
+    def tensor(self, tensor: Tensor) -> bytes:
+        """One n8_file_tensor."""
+        rank, most = tensor.rank, self.limits["N8_FORMAT_MAX_RANK"]
         row = self.ffi.new("struct n8_file_tensor *")
         row.name = self.name(tensor.name)
         row.type = self.types[TYPES[tensor.dtype]]
@@ -184,8 +221,12 @@ class _Layout:
         output: int,
         *,
         data_at: int,
+        forms: Mapping[str, int],
     ) -> bytes:
-        """One n8_file_op; its arrays go to the data."""
+        """One n8_file_op; its arrays go to the data.
+
+        forms: of arrays that depend on sizes, what stands for their offset.
+        """
         row = self.ffi.new("struct n8_file_op *")
         row.name = name
         row.inputs = first
@@ -198,8 +239,49 @@ class _Layout:
         row.int16_depth = 2
         row.kind = self.kinds[f"N8_OP_{op.operation}"]
         for item in dataclasses.fields(op):
-            if item.name not in OP_FIELDS:
+            if item.name in forms:
+                name_of = "indices" if item.name == "levels" else item.name
+                setattr(row, name_of, forms[item.name])
+            elif item.name not in OP_FIELDS:
                 self.put(row, item.name, getattr(op, item.name), data_at)
+        return bytes(self.ffi.buffer(row))
+
+    def opened(self, found: Sizes) -> dict[str, bytes]:
+        """The parts of a file with open sizes that stand before the data."""
+        words = [form_words(form, self.segments) for form in found.forms.values()]
+        for what, count in (
+            ("sizes", len(found.sizes)),
+            ("words of forms", sum(map(len, words))),
+        ):
+            if count > MOST_SIZES:
+                raise CompileError(f"{count} {what} are too many for a .n8 file")
+        symbols = [(s.lo, s.hi, s.step, s.usual) for s in found.symbols]
+        sizes = [
+            (self.sizes[f"N8_SIZE_{size.kind.upper()}"], size.a, size.b)
+            for size in found.sizes
+        ]
+        forms = [
+            (self.forms[f"N8_FORM_{form_kind(form)}"], len(each))
+            for form, each in zip(found.forms.values(), words, strict=True)
+        ]
+        return {
+            "symbols": rows("4i", symbols),
+            "sizes": rows("I2i", sizes),
+            "forms": rows("2I", forms),
+            "words": b"".join(struct.pack(f"<{len(w)}i", *w) for w in words),
+        }
+
+    def shapes(self, found: Sizes, places: Mapping[str, int]) -> bytes:
+        """The n8_file_shapes.  places: of the parts."""
+        row = self.ffi.new("struct n8_file_shapes *")
+        row.symbol_count = len(found.symbols)
+        row.size_count = len(found.sizes)
+        row.form_count = len(found.forms)
+        row.word_count = sum(
+            len(form_words(form, self.segments)) for form in found.forms.values()
+        )
+        row.symbols, row.sizes = places["symbols"], places["sizes"]
+        row.forms, row.words = places["forms"], places["words"]
         return bytes(self.ffi.buffer(row))
 
     def put(self, row: Any, name: str, value: Any, data_at: int) -> None:
@@ -234,6 +316,38 @@ class _Layout:
                 setattr(row, name, self.array(value, ARRAYS[name], data_at))
             case _:
                 setattr(row, name, value)
+
+
+def largest(prog: Program) -> list[Tensor]:
+    """Its tensors, as they are where all open dimensions are at their upper bound."""
+    if prog.open is None:
+        return list(prog.tensors.values())
+    sizes = evaluated(prog.open.sizes, [symbol.hi for symbol in prog.open.symbols])
+    return [
+        dataclasses.replace(tensor, dims=tuple(value(n, sizes) for n in tensor.dims))
+        for tensor in prog.tensors.values()
+    ]
+
+
+def form_kind(form: Form) -> str:
+    """NUMBERS or SEGMENTS."""
+    return "SEGMENTS" if isinstance(form[0], Segment) else "NUMBERS"
+
+
+def form_words(form: Form, kinds: Mapping[str, int]) -> list[int]:
+    """A form as the file has it.  kinds: of segments."""
+    words: list[int] = []
+    for part in form:
+        if isinstance(part, Segment):
+            words += (kinds[f"N8_SEGMENT_{part.kind.upper()}"], *part.words)
+        else:
+            words.append(part)
+    return words
+
+
+def rows(layout: str, table: Sequence[tuple[int, ...]]) -> bytes:
+    """Structs of numbers, one after another."""
+    return b"".join(struct.pack(f"<{layout}", *row) for row in table)
 
 
 def tensor_fits(tensor: Tensor) -> bool:
