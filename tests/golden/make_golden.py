@@ -233,10 +233,14 @@ def factors_of(tensor: str) -> tuple[float, ...]:
     return tuple(0.5 ** (channel % FACTORS[tensor]) for channel in range(channels))
 
 
-def table(net: Graph, name: str = "small") -> ScaleTable:
-    """Scales from TENSORS; weight scales from the weights."""
+def table(
+    net: Graph, name: str = "small", given: dict[str, tuple] | None = None
+) -> ScaleTable:
+    """Scales from TENSORS, or from `given`; weight scales from the weights."""
+    if given is None:
+        given = {tensor: row[2:] for tensor, row in tensors_of(name).items()}
     scales = {}
-    for tensor, (_, _, scheme, scale, zero_point) in tensors_of(name).items():
+    for tensor, (scheme, scale, zero_point) in given.items():
         wider = WIDER if name == "wide" and tensor in WIDE else 1
         scales[tensor] = TensorScale(
             scale=scale / wider,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +17,12 @@ from neon8.arrays import Array
 from neon8.compile import oracle
 from neon8.compile.template import Sample, at, derived, difference, ones, structure
 from neon8.errors import CompileError, Neon8Error
-from neon8.graph.onnx_file import Shapes
 from neon8.ir.program import Program, Tensor
 from neon8.ir.sizes import Symbol
 from neon8.settings.shapes import Open
+
+if TYPE_CHECKING:  # loads onnx, which a board has not
+    from neon8.graph.onnx_file import Shapes
 
 Wanted = Mapping[str, Sequence[int | Open]]
 Progress = Callable[[str, int, int | None], None]
@@ -110,7 +113,7 @@ def openings(wanted: Wanted, names: Mapping[str, Sequence[str]]) -> Openings:
 
 def compile_open(
     found: Openings,
-    compile_at: Callable[[Shapes], Program],
+    compile_at: Callable[["Shapes"], Program],
     progress: Progress = nobody,
 ) -> Program:
     """The Program for all shapes within the bounds.
@@ -143,7 +146,7 @@ def compile_open(
 
 
 def _compiled(
-    found: Openings, compile_at: Callable[[Shapes], Program], values: Sequence[int]
+    found: Openings, compile_at: Callable[["Shapes"], Program], values: Sequence[int]
 ) -> Program:
     try:
         return compile_at(found.at(values))

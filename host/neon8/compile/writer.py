@@ -92,7 +92,7 @@ def dumps(prog: Program) -> bytes:
         end = places[name] + size
     data_at = places["data"] = round_up(end, layout.align_data)
     forms = {} if prog.open is None else prog.open.forms
-    made = {key: 1 + number for number, key in enumerate(forms)}
+    made = {key: 2 * number + 1 for number, key in enumerate(forms)}
     op_rows = b"".join(
         layout.op(
             op,
@@ -261,8 +261,8 @@ class _Layout:
             for size in found.sizes
         ]
         forms = [
-            (self.forms[f"N8_FORM_{form_kind(form)}"], len(each))
-            for form, each in zip(found.forms.values(), words, strict=True)
+            (self.forms[f"N8_FORM_{form_kind(form, field)}"], len(each))
+            for ((_, field), form), each in zip(found.forms.items(), words, strict=True)
         ]
         return {
             "symbols": rows("4i", symbols),
@@ -329,9 +329,11 @@ def largest(prog: Program) -> list[Tensor]:
     ]
 
 
-def form_kind(form: Form) -> str:
-    """NUMBERS or SEGMENTS."""
-    return "SEGMENTS" if isinstance(form[0], Segment) else "NUMBERS"
+def form_kind(form: Form, field: str) -> str:
+    """What enum n8_form_kind calls it.  field: of the step whose array it makes."""
+    if not isinstance(form[0], Segment):
+        return "NUMBERS"
+    return "FLOATS" if field == "values" else "INTEGERS"
 
 
 def form_words(form: Form, kinds: Mapping[str, int]) -> list[int]:
