@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,10 +27,13 @@ if TYPE_CHECKING:  # loads onnx, which a board has not
 Wanted = Mapping[str, Sequence[int | Open]]
 Progress = Callable[[str, int, int | None], None]
 
-SAMPLES = 7
+SAMPLES = 8
 """Shapes that are compared, if there are as many."""
 
-CHECKS = 2
+DIVISORS = (2, 3, 4, 5, 6, 8, 16, 32, 64)
+"""What networks divide sizes by."""
+
+CHECKS = 3
 """Further shapes at which the result is tried, beside the bounds."""
 
 MANY = 16
@@ -135,12 +138,21 @@ def compile_open(
         return Sample(values=values, program=program)
 
     samples = [compiled(values) for values in sampled]
-    like, others = alike(samples)
+    like, _others = alike(samples)
     template = derived(found.symbols, like)
     for values in tried:
-        _verify(found, template, compiled(values))
-    for sample in others:
-        _verify(found, template, sample)
+        sample = compiled(values)
+        samples.append(sample)
+        if comparable(like[0], sample) and unlike(template, sample):
+            # It shows what the others did not: that sizes differ which were equal.
+            like.append(sample)
+            template = derived(found.symbols, like)
+    for sample in samples:
+        why = unlike(template, sample)
+        if why:
+            text = f"with {found.said(sample.values)} the network is not what it is"
+            remedy = "fix a dimension by --shape, or give narrower bounds"
+            raise CompileError(f"{text} elsewhere: {why}; {remedy}")
     progress("shapes", total, total)
     return template
 
@@ -191,19 +203,35 @@ def sample_values(symbols: Sequence[Symbol]) -> list[tuple[int, ...]]:
     columns = [_candidates(symbol) for symbol in symbols]
     if math.prod(map(len, columns)) <= SAMPLES:
         return list(product(*columns))
-    drawn: list[list[int]] = []
-    for column in columns:
-        values: list[int] = []
-        while len(values) < 4 * SAMPLES:
-            values += chance.sample(column, len(column))
-        drawn.append(values)
-    rows = list(dict.fromkeys(zip(*drawn, strict=False)))
-    apart = [row for row in rows if len(set(row)) == len(row)]
-    return list(islice(dict.fromkeys((*apart[:SAMPLES], *rows)), SAMPLES))
+    drawn = [_varied(column, chance) for column in columns]
+    for values in drawn:
+        chance.shuffle(values)
+    rows = [row for row in zip(*drawn, strict=True) if len(set(row)) == len(row)]
+    while len(rows) < SAMPLES:
+        row = tuple(chance.choice(column) for column in columns)
+        rows += [row] if row not in rows else []
+    return rows
+
+
+def _varied(column: Sequence[int], chance: random.Random) -> list[int]:
+    """As many values as samples that leave many rests when they are divided."""
+    chosen: list[int] = []
+    seen: set[tuple[int, int]] = set()
+    while len(chosen) < SAMPLES:
+        left = [v for v in column if v not in chosen] or list(column)
+        chance.shuffle(left)
+        best = max(left, key=lambda v: len(_rests(v) - seen))
+        seen |= _rests(best)
+        chosen.append(best)
+    return chosen
+
+
+def _rests(value: int) -> set[tuple[int, int]]:
+    return {(divisor, value % divisor) for divisor in DIVISORS}
 
 
 def _candidates(symbol: Symbol) -> list[int]:
-    every = [v for v in range(symbol.lo, symbol.hi + 1, symbol.step) if v > 1]
+    every = [v for v in symbol.values if v > 1]
     if len(every) < 2:
         # Beside a fixed one these are what shows that it may change.
         every += [symbol.hi + symbol.step * n for n in (1, 2, 3)]
@@ -242,36 +270,33 @@ def _values(found: Openings, values: Sequence[int]) -> int:
     return sum(math.prod(dims) for dims in found.at(values).values())
 
 
-def _verify(found: Openings, template: Program, sample: Sample) -> None:
-    """CompileError: the template is not what the network is at this shape.
+def comparable(sample: Sample, other: Sample) -> bool:
+    """True if two differ in numbers only, so that sizes can be found from both."""
+    return structure(sample.program) == structure(other.program) and ones(
+        sample.program
+    ) == ones(other.program)
 
-    Where axes of 1 leave steps out only results can be compared.
+
+def unlike(template: Program, sample: Sample) -> str:
+    """Where the template is not what the network is at this shape, or "".
+
+    Where axes of 1 have left steps out only results can be compared.
     """
     made = at(template, sample.values)
-    fresh = sample.program
-    if structure(made) == structure(fresh) and ones(made) == ones(fresh):
-        why = difference(made, fresh)
-        if not why:
-            return
-        if not _has_new_ones(template, made):
-            raise CompileError(_unlike(found, sample, why))
-    why = results_differ(made, fresh)
-    if why:
-        raise CompileError(_unlike(found, sample, why))
+    same = structure(made) == structure(sample.program)
+    why = difference(made, sample.program) if same else ""
+    if same and (not why or not has_new_ones(template, made)):
+        return why
+    return results_differ(made, sample.program)
 
 
-def _has_new_ones(template: Program, made: Program) -> bool:
+def has_new_ones(template: Program, made: Program) -> bool:
     """True if an open dimension is 1 here."""
     return any(
         size == 1 and number < 0
         for name, tensor in made.tensors.items()
         for size, number in zip(tensor.dims, template.tensors[name].dims, strict=True)
     )
-
-
-def _unlike(found: Openings, sample: Sample, why: str) -> str:
-    text = f"with {found.said(sample.values)} the network is not what it is elsewhere"
-    return f"{text}: {why}; fix a dimension by --shape, or give narrower bounds"
 
 
 def results_differ(made: Program, fresh: Program) -> str:

@@ -78,7 +78,9 @@ def _run(rest: Array) -> Run:
         if again > length and step:
             found.append(Run(again, first, step, each, period))
     best = max(found, key=lambda run: run.count)
-    return best if best.count > 1 else Run(1, first, first - first)
+    # Two values far apart are the end of one pattern and the beginning of another.
+    pair = best.count == 2 and abs(best.step) > 1
+    return Run(1, first, first - first) if pair or best.count == 1 else best
 
 
 def _same(values: Array, others: Array) -> int:
@@ -116,8 +118,8 @@ def bits(number: Any) -> int:
 
 def real(number: int) -> np.float32:
     """The float that has these bits."""
-    found: float = np.array(number, "<i4").view(FLOAT_BITS).item()
-    return np.float32(found)
+    found: np.float32 = np.array([number], "<i4").view(FLOAT_BITS).astype(np.float32)[0]
+    return found
 
 
 Samples = Sequence[Array]

@@ -147,22 +147,27 @@ class SizeBook:
         return None
 
     def _rounded(self, wanted: Vector, sources: Sequence[int]) -> int | None:
-        """(p x + c) / q, rounded down."""
+        """(p x + c) / q rounded down, or a multiple of that and some more."""
+        first = wanted[0]
+        factor = gcd(*(t - first for t in wanted))
+        more = first % factor
+        quotients = [(t - more) // factor for t in wanted]
         for x in sources:
             have = self.vector(x)
-            slope = line(have, wanted)[0]
+            slope = line(have, wanted)[0] / factor
             for q in range(2, MOST_DIVISOR + 1):
                 p = round(slope * q)
                 if p < 1 or p > MOST_DIVISOR or gcd(p, q) > 1:
                     continue
-                rests = [q * t - p * v for v, t in zip(have, wanted, strict=True)]
+                rests = [q * t - p * v for v, t in zip(have, quotients, strict=True)]
                 least, most = max(rests), min(rests) + q - 1
                 if least > most:
                     continue
                 liked = [c for c in (0, q - 1) if least <= c <= most]
                 c = (liked or [least if least > 0 else most])[0]
                 amount = self.plus(self.times(x, Fraction(p)), c)
-                return self.make("divide", amount, q)
+                part = self.make("divide", amount, q)
+                return self.plus(self.times(part, Fraction(factor)), more)
         return None
 
     def _product(

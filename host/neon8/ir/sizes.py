@@ -28,6 +28,11 @@ class Symbol:
     step: int
     usual: int
 
+    @property
+    def values(self) -> range:
+        """All that it can be."""
+        return range(self.lo, self.hi + 1, self.step)
+
 
 @dataclass(frozen=True, slots=True)
 class Size:

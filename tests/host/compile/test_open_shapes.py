@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks with open dimensions: a template is what is compiled at each shape."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+import neon8
+import open_nets
+from neon8.compile import lower, writer
+from neon8.compile.open_shapes import (
+    Openings,
+    compile_open,
+    has_new_ones,
+    openings,
+    results_differ,
+)
+from neon8.compile.template import at, difference, structure
+from neon8.errors import CompileError, GraphError, Neon8Error
+from neon8.graph.importer import load
+from neon8.graph.onnx_file import dim_names
+from neon8.ir.program import Program
+from neon8.ir.sizes import Size
+from neon8.quant.scale_table import ScaleTable
+from neon8.runtime import library
+from neon8.settings.shapes import Open, shape
+from onnx_nets import save
+from random_nets import networks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A network with open dimensions, and its template."""
+
+    path: object
+    table: ScaleTable
+    found: Openings
+    template: Program
+
+    def fresh(self, values) -> Program:
+        """The network compiled for one shape."""
+        return compiled(self.path, self.table, self.found.at(values))
+
+
+def compiled(path, table, shapes):
+    return lower.lower(load(path, shapes=shapes), table)
+
+
+def opened(folder, model, bounds, usual) -> Opened:
+    """bounds: as on the command line.  usual: the shape of samples."""
+    path = save(folder, model)
+    rng = np.random.default_rng(5)
+    name, dims = shape(bounds)
+    samples = [{name: rng.normal(0, 1, usual).astype(np.float32)} for _ in range(2)]
+    table = neon8.calibrate_model(path, samples, shapes={name: usual}, method="minmax")
+    found = openings({name: dims}, dim_names(path))
+    template = compile_open(found, lambda shapes: compiled(path, table, shapes))
+    return Opened(path=path, table=table, found=found, template=template)
+
+
+NETS = {
+    "unet": ("x=1..4x3x16..128:4x16..128:4", (1, 3, 32, 32)),
+    "recogniser": ("x=1..4,3,16,8..200", (1, 3, 16, 32)),
+    "mobile": ("x=1..8,4,7,7", (1, 4, 7, 7)),
+    "detector": ("x=1,3,16..256:8,16..256:8", (1, 3, 64, 64)),
+    "moves": ("x=1,4,5..60,6..60", (1, 4, 12, 14)),
+    "windows": ("x=1,3,13..90,11..90", (1, 3, 24, 24)),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Each network, opened when it is first asked for."""
+    known = {}
+
+    def get(name):
+        if name not in known:
+            folder = tmp_path_factory.mktemp(name)
+            known[name] = opened(folder, getattr(open_nets, name)(), *NETS[name])
+        return known[name]
+
+    return get
+
+
+def agree(net, values):
+    """The template at these values is the network compiled for them.
+
+    Where a dimension has shrunk to 1 it only gives the same bytes.
+    """
+    there, fresh = at(net.template, values), net.fresh(values)
+    alike = structure(there) == structure(fresh)
+    if not alike or (difference(there, fresh) and has_new_ones(net.template, there)):
+        assert results_differ(there, fresh) == ""
+    else:
+        assert difference(there, fresh) == ""
+
+
+def shapes_of(net):
+    """Values of the symbols within the bounds."""
+    return st.tuples(*(st.sampled_from(s.values) for s in net.found.symbols))
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_is_what_is_compiled_for_the_shape(made, name):
+    net = made(name)
+
+    @settings(max_examples=12, deadline=None)
+    @given(shapes_of(net))
+    def check(values):
+        agree(net, values)
+
+    check()
+
+
+@settings(max_examples=40)
+@given(model=networks(), data=st.data())
+def test_random_networks(tmp_path_factory, model, data):
+    """Those whose constants do not fix their shapes."""
+    usual = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+    rank = len(usual)
+    names = [None, None, *"hw"[: rank - 2]]
+    for dim, name in zip(
+        model.graph.input[0].type.tensor_type.shape.dim, names, strict=True
+    ):
+        if name:
+            dim.dim_param = name
+    for value in (*model.graph.output, *model.graph.value_info):
+        value.type.tensor_type.ClearField("shape")
+    bounds = ",".join([*map(str, usual[:2]), *["5..40"] * (rank - 2)])
+    try:
+        net = opened(
+            tmp_path_factory.mktemp("open"), model, f"x={bounds}", tuple(usual)
+        )
+    except Neon8Error:
+        reject()
+    agree(net, data.draw(shapes_of(net)))
+
+
+# What the file has.
+
+
+def read_back(blob):
+    """Symbols, sizes and forms of a file, tables of tensors and ops."""
+    ffi = library.declarations(library.find().parent / library.RUNTIME.header)
+    header = ffi.from_buffer("struct n8_file_header *", blob)
+    size = ffi.sizeof("struct n8_file_header")
+    shapes = ffi.from_buffer("struct n8_file_shapes *", blob[size:])
+    words = np.frombuffer(blob, "<i4", shapes.word_count, shapes.words).tolist()
+    forms = []
+    for kind, count in np.frombuffer(
+        blob, "<u4", 2 * shapes.form_count, shapes.forms
+    ).reshape(-1, 2):
+        forms.append((int(kind), words[:count]))
+        words = words[count:]
+    assert not words
+    parts = (
+        *(size, header.tensors, header.ops, header.links, header.strings),
+        *(shapes.symbols, shapes.sizes, shapes.forms, shapes.words, header.data),
+    )
+    assert list(parts) == sorted(parts)
+    assert all(part % 8 == 0 for part in parts)
+    assert header.data % 64 == 0
+    return (
+        header.version,
+        np.frombuffer(blob, "<i4", 4 * shapes.symbol_count, shapes.symbols),
+        np.frombuffer(blob, "<i4", 3 * shapes.size_count, shapes.sizes),
+        forms,
+        ffi.from_buffer("struct n8_file_tensor[]", blob[header.tensors : header.ops]),
+        ffi.from_buffer("struct n8_file_op[]", blob[header.ops : header.links]),
+    )
+
+
+def test_file(made):
+    net = made("unet")
+    version, symbols, sizes, forms, tensors, ops = read_back(
+        writer.dumps(net.template)
+    )
+    assert version == 3
+    assert symbols.tolist() == [1, 4, 1, 1, 16, 128, 4, 16, 16, 128, 4, 16]
+    kinds = "symbol number add subtract multiply divide maximum minimum".split()
+    found = [Size(kinds[kind - 1], a, b) for kind, a, b in sizes.reshape(-1, 3)]
+    assert tuple(found) == net.template.open.sizes
+    for row, tensor in zip(tensors, net.template.tensors.values(), strict=False):
+        assert tuple(row.dims[0 : row.rank]) == tensor.dims
+    assert list(tensors[0].dims)[:4] == [-1, 3, -2, -3]
+    listed = [
+        offset for op in ops for offset in (op.indices, op.values) if 0 < offset < 64
+    ]
+    assert listed == list(range(1, 1 + len(forms)))
+    assert {kind for kind, _ in forms} == {2}
+    (pool,) = (op for op in ops if op.kind == 7)
+    assert max(pool.kernel) < 0
+    for (_, words), segments in zip(
+        forms, net.template.open.forms.values(), strict=True
+    ):
+        rows = np.reshape(words, (-1, 6))
+        names = [("run", "nearest", "linear")[kind - 1] for kind in rows[:, 0]]
+        assert names == [each.kind for each in segments]
+        assert rows[:, 1:].tolist() == [list(each.words) for each in segments]
+
+
+def test_the_largest_shape_has_to_fit(made):
+    net = made("mobile")
+    (symbol,) = net.template.open.symbols
+    huge = replace(net.template.open, symbols=(replace(symbol, hi=1 << 21),))
+    with pytest.raises(CompileError, match=r"tensor '.*': shape .* is beyond"):
+        writer.dumps(replace(net.template, open=huge))
+
+
+def test_compile_model_writes_it(tmp_path):
+    path = save(tmp_path, open_nets.mobile())
+    sample = {"x": np.random.default_rng(1).normal(size=(1, 4, 7, 7)).astype(np.float32)}
+    table = neon8.calibrate_model(path, [sample], method="minmax")
+    for size in ("1..8", Open(1, 8)):
+        blob = neon8.compile_model(path, table, shapes={"x": (size, 4, 7, 7)})
+        assert read_back(blob)[1].tolist() == [1, 8, 1, 1]
+    fixed = neon8.compile_model(path, table, shapes={"x": (3, 4, 7, 7)})
+    assert fixed[8] == 2
+    default = neon8.compile_model(path, table, shapes={"x": ("?", 4, 7, 7)})
+    assert read_back(default)[1].tolist() == [1, 1024, 1, 1]
+
+
+def test_dimensions_of_one_name_are_one():
+    x, y = shape("x=2..9,3"), shape("y=2..9,?")
+    found = openings(dict([x, y]), {"x": ("n", ""), "y": ("n", "")})
+    assert [symbol.name for symbol in found.symbols] == ["n", "y[1]"]
+    assert found.shapes == {"x": (-1, 3), "y": (-1, -2)}
+    assert found.at((4, 7)) == {"x": (4, 3), "y": (4, 7)}
+    assert found.said((4, 7)) == "x=4x3 y=4x7"
+
+
+# Refusals, one line each.
+
+
+def cubic(b):
+    b.weights |= {"none": open_nets.NONE, "by": np.array([1, 1, 2, 2], np.float32)}
+    b("Resize", "x none by", "y", mode="cubic")
+
+
+def by_size(b):
+    size = b.size("x", 3)
+    b("Cast", size, "w", to=1)
+    b("Mul", "x w", "y")
+
+
+REFUSALS = {
+    cubic: "layer 'Resize_y': indices of RESIZE depends on the shape in a way that a "
+    "file does not hold",
+    by_size: "layer 'Mul_y': ",
+}
+
+
+@pytest.mark.parametrize("build", REFUSALS, ids=lambda build: build.__name__)
+def test_refuses_what_a_file_cannot_say(tmp_path, build):
+    b = open_nets.Open()
+    build(b)
+    model = b.model((1, 2, "h", "w"))
+    with pytest.raises(CompileError) as caught:
+        opened(tmp_path, model, "x=1,2,8..40,8..40", (1, 2, 16, 16))
+    assert REFUSALS[build] in str(caught.value)
+    assert "fix that dimension by --shape" in str(caught.value)
+
+
+def test_refuses_shapes_that_do_not_fit_the_network(tmp_path):
+    b = open_nets.Open()
+    b("MaxPool", "x", "half", kernel_shape=[2, 2], strides=[2, 2])
+    b.weights |= {"none": open_nets.NONE, "by": np.array([1, 1, 2, 2], np.float32)}
+    b("Resize", "half none by", "whole", mode="nearest")
+    b("Add", "whole x", "y")
+    model = b.model((1, 2, "h", "w"))
+    with pytest.raises(CompileError, match=r"with x=.*, which is within --shape: .*st"):
+        opened(tmp_path, model, "x=1,2,8..40,8..40", (1, 2, 16, 16))
+    opened(tmp_path, model, "x=1,2,8..40:2,8..40:2", (1, 2, 16, 16))
+
+
+def test_refuses_bounds_that_contradict():
+    wanted = dict([shape("x=2..9,3"), shape("y=2..8,3")])
+    with pytest.raises(CompileError, match="dimension 'n' is 2..9 and 2..8 in --shape"):
+        openings(wanted, {"x": ("n", ""), "y": ("n", "")})
+
+
+def test_refuses_more_open_dimensions_than_a_file_has():
+    wanted = {f"x{at}": (Open(1, 4),) for at in range(17)}
+    with pytest.raises(CompileError, match="17 open dimensions are too many"):
+        openings(wanted, {})
+
+
+def test_only_an_open_onnx_file_has_open_dimensions(tmp_path):
+    path = save(tmp_path, open_nets.mobile())
+    shapes = {"x": ("1..8", 4, 7, 7)}
+    sample = {"x": np.ones((1, 4, 7, 7), np.float32)}
+    with pytest.raises(GraphError, match="has bounds, which only compile takes; give"):
+        neon8.calibrate_model(path, [sample], shapes=shapes)
+    table = neon8.calibrate_model(path, [sample], method="minmax")
+    with pytest.raises(CompileError, match="a Graph has fixed shapes"):
+        neon8.compile_model(neon8.load_graph(path), table, shapes=shapes)
+    with pytest.raises(CompileError, match="--cut wants fixed shapes"):
+        neon8.compile_model(
+            path, table, shapes=shapes, cut=True, output=tmp_path / "net.n8"
+        )
