@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import numpy as np
 from neon8.arrays import Array
 from neon8.compile import oracle
 from neon8.compile.template import Sample, at, derived, difference, ones, structure
+from neon8.compile.whole_constants import Wholes, wholes_of, with_wholes
 from neon8.errors import CompileError, Neon8Error
 from neon8.ir.program import Program, Tensor
 from neon8.ir.sizes import Symbol
@@ -139,9 +140,18 @@ def compile_open(
 
     samples = [compiled(values) for values in sampled]
     like, _others = alike(samples)
+    others = [compiled(values) for values in tried]
+    highest = tuple(symbol.hi for symbol in found.symbols)
+    wholes: Wholes = {}
+    for sample in (*samples, *others):
+        if sample.values == highest:
+            wholes = wholes_of([each.program for each in like], sample.program)
+    samples, like, others = (
+        [replace(s, program=with_wholes(s.program, wholes)) for s in each]
+        for each in (samples, like, others)
+    )
     template = derived(found.symbols, like)
-    for values in tried:
-        sample = compiled(values)
+    for sample in others:
         samples.append(sample)
         if comparable(like[0], sample) and unlike(template, sample):
             # It shows what the others did not: that sizes differ which were equal.

@@ -2,7 +2,7 @@
 """Arrays that depend on the shape, as segments: what an array is made of, and back."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -133,11 +133,11 @@ def fitted(
 
     near, far: see SizeBook.found().
     """
-    split = [runs(each) for each in samples]
-    if len({len(each or ()) for each in split}) != 1 or not split[0]:
+    split = aligned([runs(each) for each in samples])
+    if split is None:
         return None
     made = []
-    for part in zip(*(each or () for each in split), strict=True):
+    for part in zip(*split, strict=True):
         counts, firsts, steps, repeats, periods = (
             tuple(getattr(run, name) for run in part)
             for name in ("count", "first", "step", "repeat", "period")
@@ -160,6 +160,42 @@ def fitted(
         count, first, step, repeat, period = (word or 0 for word in words)
         made.append(Segment("run", (count, first, step, repeat, period)))
     return tuple(made)
+
+
+def aligned(split: Sequence[list[Run] | None]) -> list[list[Run]] | None:
+    """As many runs in each sample, where some have none of those that are constant.
+
+    None if they do not go together.
+    """
+    known = [each for each in split if each]
+    most = max(map(len, known), default=0)
+    if len(known) < len(split) or not most:
+        return None
+    full = [each for each in known if len(each) == most]
+    firsts = [{run.first for run in place} for place in zip(*full, strict=True)]
+    steps = [
+        {run.step for run in place if run.count > run.repeat}
+        for place in zip(*full, strict=True)
+    ]
+    made = []
+    for each in known:
+        left = list(each)
+        row = []
+        for at, (first, step) in enumerate(zip(firsts, steps, strict=True)):
+            spare = len(left) < most - at and len(first) == 1
+            if spare and (not left or left[0].first not in first):
+                run = replace(full[0][at], count=0)
+            elif left:
+                run = left.pop(0)
+            else:
+                return None
+            if run.count <= run.repeat and len(step) == 1:
+                run = replace(run, step=next(iter(step)))
+            row.append(run)
+        if left:
+            return None
+        made.append(row)
+    return made
 
 
 def resized(

@@ -163,8 +163,10 @@ class _Derivation:
         every = [program.tensors[name] for program in self.programs]
         for tensor in every[1:]:
             if replace(tensor, dims=every[0].dims) != every[0]:
-                text = f"tensor {name!r}: its scale or type depends on the shape"
-                raise CompileError(f"{text}; {REMEDY}")
+                layer = "" if maker is None else f"layer {maker.name!r}: "
+                text = f"{layer}the scale of tensor {name!r} depends on the shape"
+                keep = "" if maker is None else f", or --keep-float {maker.name}"
+                raise CompileError(f"{text}; {REMEDY}{keep}")
         for axis, vector in enumerate(zip(*(t.dims for t in every), strict=True)):
             yield self._task(self._dim, name, maker, axis, vector)
 

@@ -194,3 +194,45 @@ def windows():
     b("ConvTranspose", "c", "d", b.random(4, 4, 3, 3), strides=[2, 2])
     b("ReduceMean", "d", "y", axes=[3], keepdims=1)
     return b.model((1, 3, "h", "w"), opset=13)
+
+
+def speech():
+    """Tokens of any number with learned positions, and a mask for what comes later."""
+    b = Open()
+    b.linear("x", "t", 6, 8)
+    b.weights |= {"table": b.random(64, 8), "zero": np.array([0])}
+    b("Slice", f"table zero {b.size('x', 1)} zero", "positions")
+    b("Add", "t positions", "u")
+    b.linear("u", "qk", 8, 8)
+    b("Transpose", "qk", "turned", perm=[0, 2, 1])
+    b("MatMul", "qk turned", "scores")
+    both = b.sizes("both", b.size("x", 1), b.size("x", 1))
+    b("ConstantOfShape", both, "ones")
+    b("Add", "ones", "low", np.float32(-50))
+    b("Trilu", "low", "mask", np.array(1))
+    b("Add", "scores mask", "masked")
+    b("Softmax", "masked", "p", axis=-1)
+    b("MatMul", "p u", "v")
+    b.linear("v", "y", 8, 5)
+    return b.model(("n", "t", 6))
+
+
+def padded():
+    """Sides that are padded to a multiple of 8 inside, and cropped at the end."""
+    b = Open()
+    ends = []
+    for axis in (2, 3):
+        b("Mod", b.size("x", axis), f"rest{axis}", np.array([8]))
+        b("Sub", "", f"left{axis}")
+        b.nodes[-1].input[:] = ["eight", f"rest{axis}"]
+        b("Mod", f"left{axis}", f"pad{axis}", np.array([8]))
+        ends.append(f"pad{axis}")
+    b.weights["eight"] = np.array([8])
+    pads = b.sizes("pads", 0, 0, 0, 0, 0, 0, *ends)
+    b("Pad", f"x {pads}", "whole")
+    b.conv("whole", "a", 3, 8, strides=[4, 4])
+    b("Relu", "a", "b")
+    b("ConvTranspose", "b", "c", b.random(8, 3, 4, 4), strides=[4, 4])
+    b.weights |= {"from": np.array([0, 0]), "axes": np.array([2, 3])}
+    b("Slice", f"c from {b.sizes('to', b.size('x', 2), b.size('x', 3))} axes", "y")
+    return b.model((1, 3, "h", "w"))
