@@ -15,7 +15,15 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.compile import oracle
-from neon8.compile.template import Sample, at, derived, difference, ones, structure
+from neon8.compile.template import (
+    Sample,
+    at,
+    derived,
+    difference,
+    ones,
+    sharing,
+    structure,
+)
 from neon8.compile.whole_constants import Wholes, wholes_of, with_wholes
 from neon8.errors import CompileError, Neon8Error
 from neon8.ir.program import Program, Tensor
@@ -128,27 +136,24 @@ def compile_open(
     sampled = sample_values(found.symbols)
     tried = check_values(found, sampled)
     total = len(sampled) + len(tried)
-    done = 0
-
-    def compiled(values: tuple[int, ...]) -> Sample:
-        nonlocal done
-        progress("shapes", done, total)
-        with _quiet(silent=done > 0):
+    every: list[Sample] = []
+    for values in (*sampled, *tried):
+        progress("shapes", len(every), total)
+        with _quiet(silent=bool(every)):
             program = _compiled(found, compile_at, values)
-        done += 1
-        return Sample(values=values, program=program)
-
-    samples = [compiled(values) for values in sampled]
-    like, _others = alike(samples)
-    others = [compiled(values) for values in tried]
+        if every:
+            program = sharing(program, every[0].program)
+        every.append(Sample(values=values, program=program))
+    samples, others = every[: len(sampled)], every[len(sampled) :]
+    like = alike(samples)
     highest = tuple(symbol.hi for symbol in found.symbols)
     wholes: Wholes = {}
-    for sample in (*samples, *others):
+    for sample in every:
         if sample.values == highest:
             wholes = wholes_of([each.program for each in like], sample.program)
     samples, like, others = (
-        [replace(s, program=with_wholes(s.program, wholes)) for s in each]
-        for each in (samples, like, others)
+        [replace(s, program=with_wholes(s.program, wholes)) for s in part]
+        for part in (samples, like, others)
     )
     template = derived(found.symbols, like)
     for sample in others:
@@ -195,16 +200,15 @@ def _quiet(*, silent: bool) -> Iterator[None]:
             logger.removeFilter(none)
 
 
-def alike(samples: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
-    """Those with the structure of most, and the others.
+def alike(samples: Sequence[Sample]) -> list[Sample]:
+    """Those with the structure of most.
 
     A dimension that shrinks to 1, and a pad to 0, may leave steps and axes out.
     """
     keys = [(structure(s.program), ones(s.program)) for s in samples]
     count = Counter(keys)
     best = max(count, key=lambda key: (count[key], -len(key[1])))
-    like = [s for s, key in zip(samples, keys, strict=True) if key == best]
-    return like, [s for s, key in zip(samples, keys, strict=True) if key != best]
+    return [s for s, key in zip(samples, keys, strict=True) if key == best]
 
 
 def sample_values(symbols: Sequence[Symbol]) -> list[tuple[int, ...]]:

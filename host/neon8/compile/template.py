@@ -60,11 +60,35 @@ def ones(program: Program) -> frozenset[tuple[str, int]]:
 
 def same(a: Any, b: Any) -> bool:
     """True if two values of a field are equal, arrays in type and shape, too."""
+    if a is b:
+        return True
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and bool(np.array_equal(a, b, equal_nan=False))
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return False
     return bool(a == b)
+
+
+def sharing(program: Program, other: Program) -> Program:
+    """The Program with the arrays of another one where they are equal.
+
+    So that the weights of many samples are in memory once.
+    """
+    if structure(program) != structure(other):
+        return program
+    ops = []
+    for op, kept in zip(program.ops, other.ops, strict=True):
+        fields = {field.name: getattr(kept, field.name) for field in _arrays(op)}
+        equal = {n: old for n, old in fields.items() if same(getattr(op, n), old)}
+        ops.append(changed(op, equal))
+    return replace(program, ops=tuple(ops))
+
+
+def _arrays(op: Op) -> Iterator[dataclasses.Field[Any]]:
+    """The fields of a step that are arrays."""
+    for field in dataclasses.fields(op):
+        if isinstance(getattr(op, field.name), np.ndarray):
+            yield field
 
 
 def difference(a: Program, b: Program) -> str:

@@ -262,6 +262,10 @@ def _scatter(source: Source, node: OnnxNode, places: Places) -> Node:
     if reduction not in FUNCTIONS:
         raise failure(source, node, f"reduction {reduction!r} is unknown")
     function = FUNCTIONS[reduction]
+    given = shape_of(source, node, node.inputs[2])
+    if math.prod(given) != math.prod(places.others):
+        detail = f"updates of shape {list(given)} are not as many as its indices name"
+        raise failure(source, node, detail)
     kind: type[Put] = Accumulate if function in ("add", "multiply") else Put
     made = indexed(source, node, kind, places)
     return replace(made, function=function)

@@ -176,8 +176,9 @@ class PermuteOp(Op):
 
 def import_reshape(source: Source, node: OnnxNode) -> Node:
     """Flatten, Reshape, Squeeze, Unsqueeze, Identity, Dropout: the same values."""
-    for name in (node.inputs[0], node.outputs[0]):
-        dims_of(source, node, name)
+    have, want = (dims_of(source, node, n[0]) for n in (node.inputs, node.outputs))
+    if math.prod(have) != math.prod(want):
+        raise failure(source, node, f"{list(have)} cannot be shaped {list(want)}")
     return made(node, Reshape)
 
 

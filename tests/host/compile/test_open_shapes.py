@@ -28,7 +28,7 @@ from neon8.ir.sizes import Size
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import library
 from neon8.settings.shapes import Open, shape
-from onnx_nets import save
+from onnx_nets import chain, save
 from random_nets import networks
 
 
@@ -298,6 +298,24 @@ def test_refuses_shapes_that_do_not_fit_the_network(tmp_path):
     with pytest.raises(CompileError, match=r"with x=.*, which is within --shape: .*st"):
         opened(tmp_path, model, "x=1,2,8..40,8..40", (1, 2, 16, 16))
     opened(tmp_path, model, "x=1,2,8..40:2,8..40:2", (1, 2, 16, 16))
+
+
+@pytest.mark.parametrize(
+    ("operator", "constants", "why"),
+    [
+        ("Reshape", [np.array([1, 2, 256])], "cannot be shaped [1, 2, 256]"),
+        (
+            "ScatterND",
+            [np.zeros((1, 2), np.int64), np.zeros((1, 16, 16), np.float32)],
+            "updates of shape [1, 16, 16] are not as many as its indices name",
+        ),
+    ],
+)
+def test_refuses_constants_that_fit_one_shape(tmp_path, operator, constants, why):
+    model = chain([(operator, constants, {})], (1, 2, "h", "w"), opset=16)
+    with pytest.raises(CompileError) as caught:
+        opened(tmp_path, model, "x=1,2,8..40,8..40", (1, 2, 16, 16))
+    assert why in str(caught.value)
 
 
 def test_refuses_bounds_that_contradict():
