@@ -211,8 +211,8 @@ def test_file(made):
     listed = [
         offset for op in ops for offset in (op.indices, op.values) if 0 < offset < 64
     ]
-    assert listed == list(range(1, 1 + len(forms)))
-    assert {kind for kind, _ in forms} == {2}
+    assert listed == list(range(1, 2 * len(forms), 2))
+    assert {kind for kind, _ in forms} == {2, 3}  # integers, floats
     (pool,) = (op for op in ops if op.kind == 7)
     assert max(pool.kernel) < 0
     for (_, words), segments in zip(
