@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model with open dimensions gives the bytes of one that was compiled for the shape."""
+"""A model with open dimensions gives the bytes of one compiled for the shape."""
 
 import hashlib
 import json
@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import open_golden
 import pytest
-from levels import levels
 
+from levels import levels
 from neon8.compile import writer
 from neon8.errors import DataError, ModelError
 from neon8.runtime import Model
@@ -100,15 +100,19 @@ def test_shapes_outside_the_bounds(content, shape, text):
 
 
 def test_names_must_be_those_of_the_inputs(content):
-    with Model.from_bytes(content) as model:
-        with pytest.raises(DataError, match="the inputs are"):
-            model.at({"picture": (1, 3, 6, 6)})
+    with (
+        Model.from_bytes(content) as model,
+        pytest.raises(DataError, match="the inputs are"),
+    ):
+        model.at({"picture": (1, 3, 6, 6)})
 
 
 def test_max_bytes_holds_at_each_shape(content):
-    with Model.from_bytes(content, max_bytes=100_000) as model:
-        with pytest.raises(ModelError, match="more memory than max_bytes allows"):
-            model.at({"image": (3, 3, 40, 40)})
+    with (
+        Model.from_bytes(content, max_bytes=100_000) as model,
+        pytest.raises(ModelError, match="more memory than max_bytes allows"),
+    ):
+        model.at({"image": (3, 3, 40, 40)})
 
 
 def test_a_shape_outlives_the_model_that_was_opened(content):

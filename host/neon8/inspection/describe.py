@@ -18,6 +18,7 @@ from neon8.runtime.arrays import Bounds
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC
 from neon8.settings.reader import takes
+from neon8.settings.shapes import fixed
 from neon8.settings.stages import DEFAULTS, Settings
 
 if TYPE_CHECKING:
@@ -49,15 +50,16 @@ def _described(path: Path, settings: Settings) -> list[text.Part]:
         raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
     if path.suffix == ".n8" or data.startswith(MAGIC):
         isa, most = where.isa, where.max_bytes
+        at = None if shapes is None else fixed(shapes, path)
         if where.target != NATIVE:
             target, core = where.target, where.core
             with EmulatedModel(
-                path, target, core, isa, max_bytes=most, shapes=shapes
+                path, target, core, isa, max_bytes=most, shapes=at
             ) as emulated:
                 return _opened(path, emulated, where=f"{target}, {core}")
         source = str(path)
         with Model.from_bytes(data, source=source, isa=isa, max_bytes=most) as model:
-            shown = model if shapes is None else model.at(shapes)
+            shown = model if at is None else model.at(at)
             return _opened(path, shown, where="this machine")
     given = {"--isa": where.isa, "--max-bytes": where.max_bytes}
     named = [name for name, value in given.items() if value is not None]

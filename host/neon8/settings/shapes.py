@@ -2,6 +2,7 @@
 """Shapes of inputs as users give them: numbers, and bounds of what stays open."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from neon8.errors import SettingsError
@@ -61,3 +62,18 @@ def shape(word: str) -> tuple[str, tuple[int | Open, ...]]:
     if not equals or not name:
         raise SettingsError(f"{word!r} is not of the form NAME=1,3,224,224")
     return name, tuple(map(size, re.split("[,x]", sizes)))
+
+
+def fixed(
+    shapes: Mapping[str, tuple[int | Open, ...]], where: object
+) -> dict[str, tuple[int, ...]]:
+    """The same shapes, none of which may have bounds.  SettingsError names `where`."""
+    made = {}
+    for name, dims in shapes.items():
+        sizes = tuple(each for each in dims if isinstance(each, int))
+        if len(sizes) < len(dims):
+            shown = "x".join(map(str, dims))
+            text = f"one shape is wanted here, and --shape {name}={shown} has bounds"
+            raise SettingsError(f"{where}: {text}")
+        made[name] = sizes
+    return made
