@@ -27,7 +27,7 @@ examples:
                 --keep-float Gemm -o net.n8
   neon8 compile quantized.onnx -o net.n8
   neon8 compile detector.onnx --scales detector.scales.json -o detector.n8 --cut
-  neon8 compile unet.onnx --scales unet.scales.json -o unet.n8 \
+  neon8 compile unet.onnx --scales unet.scales.json -o unet.n8
                 --shape image=1..8x3x32..1280:32x32..1280:32
 
 A network that was quantized elsewhere, with QuantizeLinear and DequantizeLinear nodes

@@ -33,7 +33,7 @@ from neon8.graph.protos import (
     one_line,
 )
 from neon8.ir.graph import FloatArray
-from neon8.settings.shapes import Open
+from neon8.settings.shapes import Open, fixed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -150,17 +150,6 @@ def with_shapes(file: OnnxFile, shapes: Shapes) -> OnnxFile:
             kind.shape.dim.add(dim_value=size)
     bind(model.graph, bound)
     return replace(file, model=model.SerializeToString())
-
-
-def fixed(path: Path, name: str, shape: tuple[int | Open, ...]) -> tuple[int, ...]:
-    """The shape of an input.  GraphError: it has bounds."""
-    sizes = tuple(size for size in shape if isinstance(size, int))
-    if len(sizes) < len(shape):
-        text = f"--shape {name}={','.join(map(str, shape))} has bounds, which only"
-        raise GraphError(
-            f"{path}: {text} compile takes; give the one size that the samples have"
-        )
-    return sizes
 
 
 def _untold(graph: onnx.GraphProto) -> set[str]:

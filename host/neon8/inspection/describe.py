@@ -50,16 +50,16 @@ def _described(path: Path, settings: Settings) -> list[text.Part]:
         raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
     if path.suffix == ".n8" or data.startswith(MAGIC):
         isa, most = where.isa, where.max_bytes
-        at = None if shapes is None else fixed(shapes, path)
+        at = {name: fixed(path, name, dims) for name, dims in (shapes or {}).items()}
         if where.target != NATIVE:
             target, core = where.target, where.core
             with EmulatedModel(
-                path, target, core, isa, max_bytes=most, shapes=at
+                path, target, core, isa, max_bytes=most, shapes=at or None
             ) as emulated:
                 return _opened(path, emulated, where=f"{target}, {core}")
         source = str(path)
         with Model.from_bytes(data, source=source, isa=isa, max_bytes=most) as model:
-            shown = model if at is None else model.at(at)
+            shown = model.at(at) if at else model
             return _opened(path, shown, where="this machine")
     given = {"--isa": where.isa, "--max-bytes": where.max_bytes}
     named = [name for name, value in given.items() if value is not None]

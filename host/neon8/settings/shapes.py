@@ -2,7 +2,6 @@
 """Shapes of inputs as users give them: numbers, and bounds of what stays open."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from neon8.errors import SettingsError
@@ -64,16 +63,12 @@ def shape(word: str) -> tuple[str, tuple[int | Open, ...]]:
     return name, tuple(map(size, re.split("[,x]", sizes)))
 
 
-def fixed(
-    shapes: Mapping[str, tuple[int | Open, ...]], where: object
-) -> dict[str, tuple[int, ...]]:
-    """The same shapes, none of which may have bounds.  SettingsError names `where`."""
-    made = {}
-    for name, dims in shapes.items():
-        sizes = tuple(each for each in dims if isinstance(each, int))
-        if len(sizes) < len(dims):
-            shown = "x".join(map(str, dims))
-            text = f"one shape is wanted here, and --shape {name}={shown} has bounds"
-            raise SettingsError(f"{where}: {text}")
-        made[name] = sizes
-    return made
+def fixed(where: object, name: str, dims: tuple[int | Open, ...]) -> tuple[int, ...]:
+    """The shape of an input that may have one only.  SettingsError: it has bounds."""
+    sizes = tuple(size for size in dims if isinstance(size, int))
+    if len(sizes) < len(dims):
+        text = f"--shape {name}={'x'.join(map(str, dims))} has bounds, which only"
+        raise SettingsError(
+            f"{where}: {text} compile takes; give the one size that is wanted"
+        )
+    return sizes

@@ -20,7 +20,7 @@ from neon8.compile.open_shapes import (
 )
 from neon8.compile.template import at, difference, structure
 from neon8.compile.whole_constants import with_wholes
-from neon8.errors import CompileError, GraphError, Neon8Error
+from neon8.errors import CompileError, Neon8Error, SettingsError
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import dim_names
 from neon8.ir.program import Program
@@ -334,7 +334,7 @@ def test_only_an_open_onnx_file_has_open_dimensions(tmp_path):
     path = save(tmp_path, open_nets.mobile())
     shapes = {"x": ("1..8", 4, 7, 7)}
     sample = {"x": np.ones((1, 4, 7, 7), np.float32)}
-    with pytest.raises(GraphError, match="has bounds, which only compile takes; give"):
+    with pytest.raises(SettingsError, match="has bounds, which only compile takes; give"):
         neon8.calibrate_model(path, [sample], shapes=shapes)
     table = neon8.calibrate_model(path, [sample], method="minmax")
     with pytest.raises(CompileError, match="a Graph has fixed shapes"):
