@@ -236,3 +236,41 @@ def padded():
     b.weights |= {"from": np.array([0, 0]), "axes": np.array([2, 3])}
     b("Slice", f"c from {b.sizes('to', b.size('x', 2), b.size('x', 3))} axes", "y")
     return b.model((1, 3, "h", "w"))
+
+
+def keyword():
+    """Sound of any length: convolutions along it, a GRU, the mean of its states."""
+    b = Open()
+    b.weights |= {"w": b.random(8, 6, 3), "v": b.random(8, 1, 5), "b": b.random(8)}
+    b("Conv", "x w b", "a", strides=[2], pads=[1, 1])
+    b("Relu", "a", "a1")
+    b("Conv", "a1 v b", "c", group=8, dilations=[2])
+    b("MaxPool", "c", "d", kernel_shape=[3], strides=[2])
+    b("Transpose", "d", "t", perm=[2, 0, 1])
+    b("GRU", "t", "states", b.random(1, 18, 8), b.random(1, 18, 6), hidden_size=6)
+    b("Squeeze", "states", "lines", np.array([1]))
+    b("ReduceMean", "lines", "mean", axes=[0], keepdims=0)
+    b("Gemm", "mean", "y", b.random(6, 4), b.random(4))
+    return b.model(("n", 6, "t"))
+
+
+def attention():
+    """Heads of images in a sequence first order, in which one image has no axis."""
+    b = Open()
+    b("Transpose", "x", "first", perm=[1, 0, 2])
+    b.linear("first", "qkv", 8, 24)
+    b("Split", "qkv", "q", np.array([8, 8, 8]), axis=2)
+    b.nodes[-1].output.extend(["k", "v"])
+    flat = b.sizes("heads", 10, -1, 4)
+    for name in "qkv":
+        b("Reshape", f"{name} {flat}", f"{name}1")
+        order = [1, 2, 0] if name == "k" else [1, 0, 2]
+        b("Transpose", f"{name}1", f"{name}2", perm=order)
+    b("MatMul", "q2 k2", "scores")
+    b("Softmax", "scores", "p", axis=-1)
+    b("MatMul", "p v2", "z")
+    b("Transpose", "z", "back", perm=[1, 0, 2])
+    b("Reshape", f"back {b.sizes('whole', 10, b.size('x', 0), 8)}", "joined")
+    b.linear("joined", "last", 8, 8)
+    b("Transpose", "last", "y", perm=[1, 0, 2])
+    return b.model(("n", 10, 8))
