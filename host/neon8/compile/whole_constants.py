@@ -8,11 +8,13 @@ and a step that takes the part.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from neon8.arrays import Array
 from neon8.compile.segments import runs
+from neon8.ir.graph import IndexArray
 from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.selection import GatherOp, whole
 
@@ -20,7 +22,7 @@ FEW = 64
 """Runs of a constant that is made by a rule, as anchors are."""
 
 Wholes = Mapping[str, tuple[Op, Tensor]]
-"""Tensor -> the step that makes it at the largest shape, and how it is there."""
+"""Tensor -> the step that makes all of it, and how it is there."""
 
 
 def wholes_of(programs: Sequence[Program], largest: Program) -> Wholes:
@@ -34,28 +36,52 @@ def wholes_of(programs: Sequence[Program], largest: Program) -> Wholes:
         entries = [_entries(each[name]) for each in steps]
         if all(np.array_equal(each, _entries(op)) for each in entries):
             continue
-        tensor = largest.tensors[name]
-        parts = (
-            _part(_entries(op), tensor, program.tensors[name]) for program in programs
-        )
-        every = zip(parts, entries, strict=True)
-        if all(np.array_equal(part, each) for part, each in every) and not ruled(
-            entries
-        ):
-            found[name] = op, tensor
+        made = _narrow(op, largest.tensors[name])
+        parts = zip(steps, programs, strict=True)
+        if all(
+            _is_part(made, each[name], program.tensors[name]) for each, program in parts
+        ) and not ruled(entries):
+            found[name] = made
     return found
 
 
+def _field(op: Op) -> str:
+    """The field of a constant with its values in N C H W order."""
+    return "levels" if getattr(op, "values", None) is None else "values"
+
+
 def _entries(op: Op) -> Array:
-    """The values of a constant in N C H W order."""
-    values = (getattr(op, name) for name in ("values", "levels"))
-    return next(np.reshape(each, -1) for each in values if each is not None)
+    entries: Array = np.reshape(getattr(op, _field(op)), -1)
+    return entries
 
 
-def _part(entries: Array, tensor: Tensor, wanted: Tensor) -> Array:
-    """As many of the first entries along each axis as another tensor has."""
-    box = tuple(slice(size) for size in wanted.shape)
-    return entries.reshape(tensor.shape)[box].reshape(-1)
+def _narrow(op: Op, tensor: Tensor) -> tuple[Op, Tensor]:
+    """The constant without axes along which it is the same, as a batch often is."""
+    values: Array = _entries(op).reshape(tensor.shape)
+    for axis in range(values.ndim):
+        first = values.take([0], axis)
+        if values.shape[axis] > 1 and bool((values == first).all()):
+            values = first
+    if values.size == _entries(op).size:
+        return op, tensor
+    fields: dict[str, Any] = {_field(op): values.reshape(-1)}
+    return replace(op, **fields), replace(tensor, dims=values.shape)
+
+
+def _lists(whole_: Tensor, wanted: Tensor) -> list[IndexArray]:
+    """For each axis of another tensor, which entries of the whole one it has."""
+    pairs = zip(whole_.shape, wanted.shape, strict=True)
+    return [whole(out) if n > 1 else np.zeros(out, np.int32) for n, out in pairs]
+
+
+def _is_part(made: tuple[Op, Tensor], op: Op, wanted: Tensor) -> bool:
+    """True if a constant, which is tensor `wanted`, is part of a whole one."""
+    lists = _lists(made[1], wanted)
+    sizes = made[1].shape
+    if any(each.max() >= size for each, size in zip(lists, sizes, strict=True)):
+        return False
+    part = _entries(made[0]).reshape(sizes)[np.ix_(*lists)]
+    return np.array_equal(part.reshape(-1), _entries(op))
 
 
 def ruled(entries: Sequence[Array]) -> bool:
@@ -70,12 +96,11 @@ def with_wholes(program: Program, wholes: Wholes) -> Program:
     """The same Program, where constants are taken from the whole ones."""
     steps = {op.output: op for op in program.ops}
     wholes = {
-        name: (op, tensor)
-        for name, (op, tensor) in wholes.items()
+        name: made
+        for name, made in wholes.items()
         if name in steps
-        and np.array_equal(
-            _part(_entries(op), tensor, program.tensors[name]), _entries(steps[name])
-        )
+        and not steps[name].inputs
+        and _is_part(made, steps[name], program.tensors[name])
     }
     tensors: dict[str, Tensor] = {}
     ops: list[Op] = []
@@ -89,7 +114,7 @@ def with_wholes(program: Program, wholes: Wholes) -> Program:
             continue
         source = f"{op.output}:whole"
         ops.append(replace(wholes[op.output][0], name=op.name, output=source))
-        lists = [whole(size) for size in program.tensors[op.output].shape]
+        lists = _lists(wholes[op.output][1], program.tensors[op.output])
         take = GatherOp(
             name=op.name,
             inputs=(source,),

@@ -262,6 +262,14 @@ def test_file(made):
         assert rows[:, 1:].tolist() == [list(each.words) for each in segments]
 
 
+def test_a_whole_constant_is_there_once(made):
+    """Positions and a mask, which are the same for each of a batch."""
+    net = made("speech")
+    found = wholes_in(net.template)
+    sizes = {tensor.shape for _, tensor in found.values()}
+    assert sizes == {(1, 8, 64, 1), (1, 64, 64, 1)}
+
+
 def test_the_largest_shape_has_to_fit(made):
     net = made("mobile")
     (symbol,) = net.template.open.symbols
