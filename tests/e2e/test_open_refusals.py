@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Damage to what a file says of open dimensions, and shapes that it does not have.
+
+open.n8 has symbols 0 to 2 (batch, height, width), sizes 0 to 12, of which the first
+three are the symbols, and four forms: of a resize its indices (words 0 to 11) and
+weights (12 to 23), of two gathers their lists (24 to 47, 48 to 71), each segment of
+six words.
+"""
+
+import numpy as np
+import open_golden
+import pytest
+
+from neon8.compile import writer
+from neon8.errors import ModelError
+from neon8.runtime import Model, library
+from opened_file import File
+
+ROWS = {
+    "symbols": "struct n8_file_symbol *",
+    "sizes": "struct n8_file_size *",
+    "forms": "struct n8_file_form *",
+    "words": "int32_t *",
+}
+REPEATS = "a run repeats its entries less than once"
+RESIZES = "it resizes an axis in no known manner"
+NOT_THERE = "it has a size that the file does not have"
+NO_SIZE = "a size is of no known kind, or of none that stand before it"
+NO_SEGMENT = "a segment is of no known kind, or has less than no entries"
+NO_FORM = "a form is of no known kind, or has too few words"
+MISPLACED = "its forms are not where they must be"
+BOUNDS = "the bounds of an open dimension are empty or beyond 2^20"
+NUMBERS = "there is no open dimension, or there is more than a file may have"
+
+DAMAGES = [
+    ("file", "a part of the file is not where it must be", "shapes.words = 8"),
+    ("file", NUMBERS, "shapes.symbol_count = 0"),
+    ("file", NUMBERS, "shapes.symbol_count = 17"),
+    ("file", NUMBERS, "shapes.form_count = 1 << 21"),
+    ("file", NO_FORM, "forms[1].kind = 4"),
+    ("file", NO_FORM, "forms[1].word_count = 11"),
+    ("file", NO_FORM, "forms[0].word_count = 0"),
+    ("file", "a word belongs to no form", "forms[3].word_count = 18"),
+    ("file", BOUNDS, "symbols[1].lo = 0"),
+    ("file", BOUNDS, "symbols[1].hi = (1 << 20) + 1"),
+    ("file", BOUNDS, "symbols[1].hi = 4"),
+    ("file", BOUNDS, "symbols[1].step = 0"),
+    ("file", BOUNDS, "symbols[1].usual = 7"),
+    ("tensor image", "a dimension is no size of the file", "dims[2] = -14"),
+    ("tensor image", "a dimension is no size of the file", "dims[2] = -(2**31)"),
+    (
+        "tensor image",
+        "an open dimension of an input is none that a caller may choose",
+        "dims[2] = -5",
+    ),
+    ("file", "an open dimension belongs to no input", "image dims[2] = 6"),
+    ("file", NO_SIZE, "sizes[4].kind = 9"),
+    ("file", NO_SIZE, "sizes[4].kind = 0"),
+    ("file", NO_SIZE, "sizes[4].a = 4"),
+    ("file", NO_SIZE, "sizes[4].b = -1"),
+    ("file", NO_SIZE, "sizes[3].b = 1"),
+    ("file", NO_SIZE, "sizes[12].kind = 1; sizes[12].a = 3"),
+    ("file", NO_SIZE, "sizes[5].a = 0"),  # of a division
+    (
+        "file",
+        "a size that follows from the shapes is beyond 2^31",
+        "sizes[3].a = -(2**31) + 1; sizes[4].kind = 3; sizes[4].a = 3",
+    ),
+    ("file", NO_SEGMENT, "words[24] = 0"),
+    ("file", NO_SEGMENT, "words[24] = 4"),
+    ("file", NO_SEGMENT, "sizes[11].a = 9"),
+    (
+        "file",
+        "arrays that follow from the shapes are too large",
+        "words[25] = 1 << 30; words[31] = 1 << 30",
+    ),
+    ("file", NOT_THERE, "words[25] = -14"),
+    ("tensor dw", NOT_THERE, "dims[2] = -14"),
+    ("global", NOT_THERE, "kernel[0] = -14"),
+    ("depthwise", NOT_THERE, "pad[1] = -14"),
+    ("depthwise", NOT_THERE, "pad_end[1] = -(2**31)"),
+    ("nearest", REPEATS, "words[28] = 0"),
+    (
+        "nearest",
+        REPEATS,
+        "words[29] = -12; sizes[11].a = -1",
+    ),
+    (
+        "nearest",
+        "an entry of a run is beyond int32",
+        "words[26] = 2**31 - 1; words[32] = 2**31 - 1; words[38] = 2**31 - 1",
+    ),
+    ("nearest", "an index is outside its input", "words[26] = 1"),
+    ("nearest", "a form makes an array of another length", "words[31] = 10"),
+    ("linear", RESIZES, "words[2] = 0"),
+    ("linear", RESIZES, "words[3] = 0x7fc00000"),
+    ("linear", RESIZES, "words[3] = 0xbf800000 - 2**32"),
+    ("linear", RESIZES, "words[4] = 0"),
+    ("linear", RESIZES, "words[4] = 5"),
+    (
+        "nearest",
+        RESIZES,
+        "words[42] = 2; words[44:47] = [-11, 0, 1]",
+    ),
+    (
+        "linear",
+        "a form makes indices of an array of floats",
+        "words[12] = 2; words[13] = 12; words[18] = 2; words[19] = 12",
+    ),
+    ("nearest", MISPLACED, "indices = 7"),
+    ("nearest", MISPLACED, "indices = 1"),
+    ("slice", MISPLACED, "indices = 2**63 + 1"),
+    ("slice", "its arrays are not where they must be", "indices = 64"),
+]
+
+
+class OpenFile(File):
+    """The file of a network with open dimensions."""
+
+    def __init__(self) -> None:
+        """Compile it."""
+        super().__init__(open_golden.template())
+        size = self.ffi.sizeof("struct n8_file_header")
+        self.shapes = self.part("struct n8_file_shapes *", size)[0]
+        self.rows = {
+            name: self.part(kind, getattr(self.shapes, name))
+            for name, kind in ROWS.items()
+        }
+
+    def wreck(self, place, text) -> None:
+        """Carry out statements like "words[3] = 7; sizes[4].a = 4; pad[1] = -14"."""
+        kind, _, name = place.rpartition(" ")
+        row = (
+            None if place == "file" else self.tensor(name) if kind else self.step(name)
+        )
+        known = {**self.rows, "shapes": self.shapes, "row": row}
+        for statement in text.split("; "):
+            target = statement.replace("image dims", "image.dims")
+            known["image"] = self.tensor("image")
+            own = target.split("[")[0].split(".")[0].split(" ")[0] in known
+            exec(target if own else f"row.{target}", {}, known)  # noqa: S102
+
+
+def refusal(content, **options) -> str:
+    """What opening says."""
+    with pytest.raises(ModelError) as raised:
+        Model.from_bytes(content, source="net.n8", **options)
+    return str(raised.value)
+
+
+def test_the_file_itself_opens():
+    file = OpenFile()
+    assert file.content() == open_golden.MODEL.read_bytes()
+
+
+@pytest.mark.parametrize(("place", "reason", "damage"), DAMAGES)
+def test_damage(place, reason, damage):
+    file = OpenFile()
+    file.wreck(place, damage)
+    kind, _, name = place.rpartition(" ")
+    where = "" if place == "file" else f"{kind or 'layer'} {name!r}: "
+    assert refusal(file.content()) == f"net.n8: {where}{reason}"
+
+
+def test_cut_off_in_its_shapes():
+    content = open_golden.MODEL.read_bytes()
+    assert refusal(content[:150]).startswith("net.n8: the file is cut off")
+
+
+SHAPES = [
+    ((4, 3, 6, 6), "an open dimension is outside its bounds"),
+    ((1, 3, 7, 6), "an open dimension is outside its bounds"),
+    ((1, 4, 6, 6), "a dimension that is not open differs"),
+    ((1, 3, 6, -(2**31)), "an open dimension is outside its bounds"),
+]
+
+
+@pytest.fixture(scope="module")
+def opened():
+    """The library, and a model of it."""
+    with Model.open(open_golden.MODEL) as model:
+        yield library.load(), model
+
+
+def reshaped(opened, shape) -> tuple[int, str]:
+    """Status and reason of n8_model_reshape, past what Python checks."""
+    lib, model = opened
+    out = lib.ffi.new("struct n8_model **")
+    error = lib.ffi.new("struct n8_model_error *")
+    rows = (
+        lib.ffi.NULL if shape is None else lib.ffi.new("int32_t[1][8]", [list(shape)])
+    )
+    status = lib.lib.n8_model_reshape(model._handle, rows, out, error)
+    assert (status == lib.lib.N8_OK) == (out[0] != lib.ffi.NULL)
+    if status == lib.lib.N8_OK:
+        lib.lib.n8_model_close(out[0])
+        return status, ""
+    return status, lib.ffi.string(error.reason).decode()
+
+
+@pytest.mark.parametrize(("shape", "reason"), SHAPES)
+def test_shapes_that_it_does_not_have(opened, shape, reason):
+    assert reshaped(opened, shape) == (opened[0].lib.N8_E_SHAPE, reason)
+
+
+def test_no_shapes_are_the_usual_ones(opened):
+    assert reshaped(opened, None) == (opened[0].lib.N8_OK, "")
+
+
+EQUAL = "dimensions that must be equal are different"
+
+
+def test_dimensions_that_must_be_equal(opened):
+    """Of a file that has one symbol for height and width."""
+    file = OpenFile()
+    file.wreck("file", "sizes[2].a = 1; shapes.symbol_count = 3")
+    lib = opened[0]
+    said = refusal(file.content())
+    assert said == "net.n8: an open dimension belongs to no input"
+    file.wreck("tensor image", "dims[1] = -3; dims[2] = -2; dims[3] = -2")
+    file.wreck("file", "sizes[2].a = 2; symbols[2].lo = 3; symbols[2].hi = 3")
+    file.wreck("file", "symbols[2].usual = 3; symbols[2].step = 1")
+    content = file.content()
+    options = lib.ffi.new("struct n8_model_options *")
+    rows = lib.ffi.new("int32_t[1][8]", [[1, 3, 6, 8]])
+    options.shapes = rows
+    out = lib.ffi.new("struct n8_model **")
+    error = lib.ffi.new("struct n8_model_error *")
+    data = lib.ffi.from_buffer(content)
+    status = lib.lib.n8_model_open(data, len(content), options, out, error)
+    assert status == lib.lib.N8_E_SHAPE
+    assert lib.ffi.string(error.reason).decode() == EQUAL
+
+
+def test_bounds_of_what_is_not_there(opened):
+    lib, model = opened
+    out = lib.ffi.new("struct n8_dimension *")
+    for index, axis in ((1, 0), (0, 4), (0, 2**60)):
+        status = lib.lib.n8_model_bounds(model._handle, index, axis, out)
+        assert status == lib.lib.N8_E_ARGUMENT
+
+
+def test_a_fixed_model_is_not_reshaped(opened):
+    fixed = writer.dumps(open_golden.program(1, 6, 6))
+    with Model.from_bytes(fixed) as model:
+        status, reason = reshaped((opened[0], model), (1, 3, 6, 6))
+    assert (status, reason) == (
+        opened[0].lib.N8_E_ARGUMENT,
+        "it has no open dimensions",
+    )
+
+
+def test_a_shape_at_which_a_layer_cannot_run():
+    """Where a file lies about its sizes elsewhere than at the usual shape."""
+    file = OpenFile()
+    file.wreck("file", "sizes[5].kind = 3; sizes[5].a = 0")  # 2 is batch + batch
+    with Model.from_bytes(file.content()) as model:
+        np.testing.assert_equal(model.inputs["image"].shape, (1, 3, 6, 6))
+        with pytest.raises(ModelError, match=r"at image 2x3x6x6: layer '.*': "):
+            model.at({"image": (2, 3, 6, 6)})
+
+
+REACHED = {reason for _, reason, _ in DAMAGES} | {EQUAL}
+REACHED |= {reason for _, reason in SHAPES}
