@@ -42,7 +42,7 @@ LEAST_NOISE = 1e-4
 GAIN = 1.25
 DENSE_GAIN = 4.0
 """Where a layer that is not depthwise reads the tensor."""
-NEAR_DENSE_GAIN = 1.5
+NEAR_DENSE_GAIN = 1.15
 """The same of tensors that functions read or make."""
 RATIOS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0)
 """The ratio of the negative part of a range to the positive one."""

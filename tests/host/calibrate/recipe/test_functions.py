@@ -121,3 +121,24 @@ def test_the_same_bytes_in_any_order_and_split(tmp_path):
     path = save(tmp_path, network(SQUEEZE))
     table = table_of_any_order_and_split(path, SAMPLES)
     assert table.tensors["t1"].factors
+
+
+def test_small_gains_before_a_dense_layer_count_too(tmp_path):
+    """Each of two tensors becomes less than 1.5 times as quiet, both 1.6 dB."""
+    rng = np.random.default_rng(4)
+    drift = DRIFT**-0.1
+    weights = {
+        "w1": rng.normal(0, 0.4, (CHANNELS, 3, 3, 3)) * drift[:, None, None, None],
+        "b1": rng.normal(0, 0.2, CHANNELS) * drift,
+        "w2": rng.normal(0, 0.3, (5, CHANNELS, 3, 3)) / drift[None, :, None, None],
+    }
+    nodes = [
+        node("Conv", "x w1 b1", "s1", "c1", pads=[1] * 4),
+        *SILU,
+        node("Conv", "t1 w2", "y", "c2"),
+    ]
+    kept = {name: each.astype(F) for name, each in weights.items()}
+    path = save(tmp_path, net(nodes, {"x": SHAPE}, "y", kept))
+    table = neon8.calibrate_model(path, SAMPLES)
+    assert {n for n, each in table.tensors.items() if each.factors} == {"s1", "t1"}
+    assert sqnr(path, table) > 34.3
