@@ -39,16 +39,12 @@ def shapes_in(
 
     The first dimension, which holds the samples, stays the usual one.  DataError.
     """
-    if path.suffix == ".npz":
-        rows = open_npz(path)
-        named = (
-            rows if len(usual) > 1 else dict.fromkeys(usual, next(iter(rows.values())))
-        )
-    else:
-        named = dict.fromkeys(usual, open_npy(path))
+    rows = open_npz(path) if path.suffix == ".npz" else {"": open_npy(path)}
+    if len(usual) == 1:  # whatever its array is called
+        rows = {name: row for name in usual for row in list(rows.values())[:1]}
     shapes = {}
     for name, shape in usual.items():
-        have = named[name].shape if name in named else shape
+        have = rows[name].shape if name in rows else shape
         missing = len(shape) - len(have)  # the axis of samples may be
         known = 0 <= missing <= 1 and len(shape)
         shapes[name] = (*shape[:1], *have[1 - missing :]) if known else shape
