@@ -219,6 +219,11 @@ def as_int32(array: Array, name: str, source: str) -> Array:
     return array.astype(np.int32)
 
 
+def any_open(bounds: Mapping[str, tuple[Bounds, ...]]) -> bool:
+    """True if inputs may have more shapes than one."""
+    return any(limit.open for limits in bounds.values() for limit in limits)
+
+
 def check_shapes(
     shapes: Mapping[str, tuple[int, ...]],
     bounds: Mapping[str, tuple[Bounds, ...]],
@@ -260,8 +265,7 @@ def at_shapes(
 
     DataError: they are outside the bounds.
     """
-    opened = any(limit.open for limits in bounds.values() for limit in limits)
-    if not opened or inputs.keys() != infos.keys():
+    if not any_open(bounds) or inputs.keys() != infos.keys():
         return infos
     shapes = {name: np.shape(inputs[name]) for name in infos}
     check_shapes(shapes, bounds, source=source)

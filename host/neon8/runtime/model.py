@@ -23,6 +23,7 @@ from neon8.runtime.arrays import (
     ModelFacts,
     StepInfo,
     TensorInfo,
+    any_open,
     check_shapes,
     checked,
 )
@@ -233,7 +234,7 @@ class Model(Closable):
     @property
     def open_dimensions(self) -> bool:
         """True if inputs may have more shapes than one: `bounds`, `at`."""
-        return any(limit.open for limits in self.bounds.values() for limit in limits)
+        return any_open(self.bounds)
 
     def at(self, shapes: Shapes) -> "Model":
         """The model for inputs of these shapes, all by name, within `bounds`.

@@ -12,7 +12,7 @@ from typing import Protocol
 from neon8.arrays import Array
 from neon8.files import open_regular
 from neon8.machines import NATIVE
-from neon8.runtime.arrays import Bounds, StepInfo, TensorInfo
+from neon8.runtime.arrays import Bounds, StepInfo, TensorInfo, any_open
 from neon8.runtime.closable import Closable
 from neon8.runtime.cut import Around
 from neon8.runtime.emulate import EmulatedModel
@@ -46,7 +46,7 @@ class Runner:
     @property
     def open_dimensions(self) -> bool:
         """True if inputs may have more shapes than `shapes`."""
-        return any(limit.open for limits in self.bounds.values() for limit in limits)
+        return any_open(self.bounds)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
