@@ -3,21 +3,25 @@
 // Throws damaged model files at the reader. Built with ASan and UBSan, so that a read outside
 // the file or an undefined operation ends the program.
 //
-//   fuzz_reader [--seed N] [--rounds N] [--every N] MODEL.n8 ...
+//   fuzz_reader [--seed N] [--rounds N] [--every N] [--open N] MODEL.n8 ...
 //
 //   truncate   every length but the whole: must be refused
 //   flip       every byte changed, checksum left alone: must be refused
 //   repair     every byte changed, checksum made right: any status, but no crash
 //   words      every 32-bit word set to an awkward value, checksum right: likewise
 //   random     1 to 8 bytes and words at random places, checksum right: likewise
+//   open       of files with open dimensions 1 to 3 numbers that are about these, checksum right:
+//              likewise, N times
 //
 // With --every 17, one length, byte and word in 17.
 //
 // Whatever is accepted is run, unless it is too large to wait for, and where dimensions are open at
-// some other shapes, too.
+// some other shapes, too. No more than MAX_BLOCK bytes can be allocated at a time, and now and then
+// none at all.
 #include "model/checksum.h"
 #include "model/model.h"
 #include "neon8.h"
+#include "open_damage.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,6 +31,7 @@
 enum {
     MAX_ARENA = 1 << 22,
     MAX_WORK = 1 << 22,
+    MAX_BLOCK = 1 << 23,
     RESHAPES = 4,
     MAX_INPUTS = 64,
     CHECKED_FROM = offsetof(struct n8_file_header, checksum) + sizeof(uint32_t),
@@ -42,7 +47,36 @@ struct counts {
     unsigned long refused, accepted, run, reshaped;
 };
 
+// What a run may cost.
+struct limits {
+    uint64_t arena, work;
+};
+
+static const struct limits PATIENT = {MAX_ARENA, MAX_WORK};
+
 static uint64_t random_state;
+
+// The linker gives calls of malloc and calloc to the functions below.
+static unsigned fail_in; // the allocation that fails: 1 is the next one; 0: none does
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+static bool fails(size_t size) {
+    const bool now = fail_in == 1;
+    fail_in -= fail_in > 0;
+    return now || size > MAX_BLOCK;
+}
+
+void *__wrap_malloc(size_t size) {
+    return fails(size) ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size) {
+    return fails(count * size) ? NULL : __real_calloc(count, size);
+}
 
 static uint64_t next_random(void) { // xorshift64*
     random_state ^= random_state >> 12;
@@ -136,8 +170,8 @@ static void check_error(const struct n8_model_error *error, const uint8_t *bytes
     }
 }
 
-static bool small(const struct n8_model *model) {
-    return model->memory.arena <= MAX_ARENA && work_of(model) <= MAX_WORK;
+static bool within(const struct n8_model *model, const struct limits *limits) {
+    return model->memory.arena <= limits->arena && work_of(model) <= limits->work;
 }
 
 // A size within the bounds of a dimension, mostly a small one, or now and then one that is not.
@@ -148,8 +182,7 @@ static int32_t any_size(const struct n8_dimension *bounds) {
     return (int32_t)(bounds->lo + at * bounds->step) + (next_random() % 64 == 0);
 }
 
-static void reshape(const struct n8_model *model, struct counts *counts) {
-    int32_t shapes[MAX_INPUTS][8] = {{0}};
+static void choose_shapes(const struct n8_model *model, int32_t shapes[MAX_INPUTS][8]) {
     for (size_t i = 0; i < model->facts.input_count; i++) {
         struct n8_dimension bounds;
         for (size_t axis = 0; n8_model_bounds(model, i, axis, &bounds) == N8_OK; axis++) {
@@ -158,23 +191,32 @@ static void reshape(const struct n8_model *model, struct counts *counts) {
                                   : shapes[bounds.same / 8][bounds.same % 8];
         }
     }
+}
+
+static void reshape(const struct n8_model *model, const struct limits *limits,
+                    struct counts *counts) {
+    int32_t shapes[MAX_INPUTS][8] = {{0}};
+    choose_shapes(model, shapes);
     struct n8_model *other = NULL;
     struct n8_model_error error;
+    fail_in = next_random() % 16 == 0 ? 1 + (unsigned)(next_random() % 8) : 0;
     const enum n8_status status =
         n8_model_reshape(model, (const int32_t (*)[8])shapes, &other, &error);
+    fail_in = 0;
     expect((status == N8_OK) == (other != NULL), "a status that does not fit its result");
     expect(status == N8_OK || strlen(error.reason) > 10, "a refusal without a reason");
     if (other != NULL) {
         counts->reshaped++;
-        if (small(other)) {
+        if (within(other, limits)) {
             run(other);
         }
         n8_model_close(other);
     }
 }
 
-// Opens a copy that ends where ASan's red zone begins.
-static enum n8_status try_open(const uint8_t *bytes, size_t size, struct counts *counts) {
+// Opens a copy that ends where ASan's red zone begins, at the usual shapes if `shapes` is NULL.
+static enum n8_status try_shapes(const uint8_t *bytes, size_t size, const int32_t (*shapes)[8],
+                                 const struct limits *limits, struct counts *counts) {
     uint8_t *copy = malloc(size == 0 ? 1 : size);
     if (copy == NULL) {
         abort();
@@ -183,11 +225,12 @@ static enum n8_status try_open(const uint8_t *bytes, size_t size, struct counts 
     struct n8_model *model = NULL;
     struct n8_model_error error;
     struct n8_memory memory;
-    const enum n8_status measured = n8_model_measure(copy, size, NULL, &memory, &error);
+    const struct n8_model_options options = {.shapes = shapes};
+    const enum n8_status measured = n8_model_measure(copy, size, &options, &memory, &error);
     if (measured != N8_OK) {
         check_error(&error, copy, size);
     }
-    const enum n8_status status = n8_model_open(copy, size, NULL, &model, &error);
+    const enum n8_status status = n8_model_open(copy, size, &options, &model, &error);
     if (status != N8_OK) {
         check_error(&error, copy, size);
     }
@@ -201,16 +244,20 @@ static enum n8_status try_open(const uint8_t *bytes, size_t size, struct counts 
     expect(memcmp(&memory, &model->memory, sizeof memory) == 0, "memory was not foreseen");
     expect(memory.arena >= memory.arena_least, "an arena below the least");
     counts->accepted++;
-    if (small(model)) {
+    if (within(model, limits)) {
         counts->run++;
         run(model);
     }
     for (int i = 0; model->origin != NULL && model->facts.input_count <= MAX_INPUTS && i < RESHAPES;
          i++) {
-        reshape(model, counts);
+        reshape(model, limits, counts);
     }
     n8_model_close(model);
     return status;
+}
+
+static enum n8_status try_open(const uint8_t *bytes, size_t size, struct counts *counts) {
+    return try_shapes(bytes, size, NULL, &PATIENT, counts);
 }
 
 static void must_refuse(const uint8_t *bytes, size_t size, struct counts *counts, const char *what,
@@ -278,6 +325,33 @@ static void damage_at_random(const uint8_t *bytes, size_t size, unsigned long ro
     free(copy);
 }
 
+// Every second file is opened at some shapes of the one that was not damaged.
+static void damage_what_is_open(const uint8_t *bytes, size_t size, unsigned long rounds,
+                                struct counts *counts) {
+    static const struct limits HASTY = {1 << 17, 1 << 17};
+    struct n8_model *model = NULL;
+    expect(n8_model_open(bytes, size, NULL, &model, NULL) == N8_OK, "cannot open the model");
+    uint8_t *copy = malloc(size);
+    if (copy == NULL) {
+        abort();
+    }
+    for (unsigned long round = 0; model->origin != NULL && round < rounds; round++) {
+        int32_t shapes[MAX_INPUTS][8] = {{0}};
+        memcpy(copy, bytes, size);
+        damage_open(copy, next_random);
+        repair(copy, size);
+        choose_shapes(model, shapes);
+        const bool usual = round % 2 == 0;
+        try_shapes(copy, size, usual ? NULL : (const int32_t (*)[8])shapes, &HASTY, counts);
+        if ((round + 1) % 100000 == 0) {
+            printf("%lu damaged numbers about open dimensions\n", round + 1);
+            fflush(stdout);
+        }
+    }
+    free(copy);
+    n8_model_close(model);
+}
+
 static uint8_t *read_file(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
@@ -295,7 +369,7 @@ static uint8_t *read_file(const char *path, size_t *size) {
     return bytes;
 }
 
-static void fuzz(const char *path, size_t every, unsigned long rounds) {
+static void fuzz(const char *path, size_t every, unsigned long rounds, unsigned long open) {
     size_t size = 0;
     uint8_t *bytes = read_file(path, &size);
     struct counts counts = {0};
@@ -309,13 +383,14 @@ static void fuzz(const char *path, size_t every, unsigned long rounds) {
     damage_each_byte(bytes, size, every, &counts);
     damage_each_word(bytes, size, every, &counts);
     damage_at_random(bytes, size, rounds, &counts);
+    damage_what_is_open(bytes, size, open, &counts);
     printf("%s: %lu refused, %lu accepted, %lu of them run, %lu other shapes\n", path,
            counts.refused, counts.accepted, counts.run, counts.reshaped);
     free(bytes);
 }
 
 int main(int argc, char **argv) {
-    unsigned long rounds = 20000, every = 1;
+    unsigned long rounds = 20000, every = 1, open = 20000;
     uint64_t seed = 1;
     int first = 1;
     for (; first + 1 < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
@@ -325,19 +400,22 @@ int main(int argc, char **argv) {
             rounds = strtoul(argv[first + 1], NULL, 0);
         } else if (strcmp(argv[first], "--every") == 0) {
             every = strtoul(argv[first + 1], NULL, 0);
+        } else if (strcmp(argv[first], "--open") == 0) {
+            open = strtoul(argv[first + 1], NULL, 0);
         } else {
             fprintf(stderr, "fuzz_reader: unknown option %s\n", argv[first]);
             return 2;
         }
     }
     if (first >= argc || every == 0) {
-        fprintf(stderr, "usage: fuzz_reader [--seed N] [--rounds N] [--every N] MODEL.n8 ...\n");
+        fprintf(stderr, "usage: fuzz_reader [--seed N] [--rounds N] [--every N] [--open N] "
+                        "MODEL.n8 ...\n");
         return 2;
     }
     printf("seed %" PRIu64 "\n", seed);
     for (int i = first; i < argc; i++) {
         random_state = seed * 2 + 1;
-        fuzz(argv[i], every, rounds);
+        fuzz(argv[i], every, rounds, open);
     }
     return 0;
 }
