@@ -5,7 +5,10 @@
 // that was opened at the shape and shares with nobody. Under ThreadSanitizer this also shows that
 // no two of them touch the same memory.
 //
-//   shapes MODEL.n8
+// Between them the models must have a layer whose kernel, and so the order of its weights, depends
+// on the shape.
+//
+//   shapes MODEL.n8 ...
 #define TEST "shapes"
 #include "cpu/cpu.h"
 #include "model_file.h"
@@ -21,6 +24,7 @@ static const struct n8_model *model;
 static shape shapes[SHAPES][MAX_ENDS];
 static struct ends expected[SHAPES];
 static size_t input_count, output_count;
+static int changing; // layers that have another kernel at another shape
 
 static void fill(const struct n8_model *at, const struct ends *ends) {
     for (size_t i = 0; i < input_count; i++) {
@@ -92,6 +96,14 @@ static void check_refusals(void) {
     demand(n8_model_reshape(model, shapes[0], NULL, NULL) == N8_E_ARGUMENT, "nowhere to put it");
 }
 
+static void count_changing(const struct n8_model *a, const struct n8_model *b) {
+    struct n8_step_info one, other;
+    for (size_t i = 0; n8_model_step(a, i, &one) == N8_OK; i++) {
+        demand(n8_model_step(b, i, &other) == N8_OK, "the same steps");
+        changing += one.packed != 0 && strcmp(one.kernel, other.kernel) != 0;
+    }
+}
+
 static void check_level(const void *bytes, size_t size, enum n8_isa isa) {
     struct n8_model_options options = {.isa = isa};
     struct n8_model *opened;
@@ -113,6 +125,7 @@ static void check_level(const void *bytes, size_t size, enum n8_isa isa) {
         demand(n8_model_reshape(model, shapes[s], &shared, NULL) == N8_OK, "the same by sharing");
         demand(n8_model_memory(shared, &memory) == N8_OK, "its memory");
         demand(memcmp(&memory, &measured, sizeof memory) == 0, "the same memory");
+        count_changing(model, shared);
         n8_model_close(shared);
         expected[s] = make_ends(alone);
         fill(alone, &expected[s]);
@@ -120,6 +133,11 @@ static void check_level(const void *bytes, size_t size, enum n8_isa isa) {
         n8_model_close(alone);
     }
     check_refusals();
+    n8_model_close(opened);
+    // Threads find the weights of the usual shapes packed, and pack others at the same time.
+    options.shapes = NULL;
+    demand(n8_model_open(bytes, size, &options, &opened, NULL) == N8_OK, "the model again");
+    model = opened;
     pthread_t threads[RUNNERS];
     size_t firsts[RUNNERS];
     for (size_t i = 0; i < RUNNERS; i++) {
@@ -136,18 +154,21 @@ static void check_level(const void *bytes, size_t size, enum n8_isa isa) {
 }
 
 int main(int argc, char **argv) {
-    demand(argc == 2, "give the path of a model");
-    size_t size;
-    void *bytes = read_file(argv[1], &size);
+    demand(argc >= 2, "give the paths of models");
     const enum n8_isa best = n8_cpu_best();
     int levels = 0;
-    for (enum n8_isa isa = N8_ISA_C; isa <= best; isa++) {
-        if (n8_cpu_has(isa)) {
-            check_level(bytes, size, isa);
-            levels++;
+    for (int i = 1; i < argc; i++) {
+        size_t size;
+        void *bytes = read_file(argv[i], &size);
+        for (enum n8_isa isa = N8_ISA_C; isa <= best; isa++) {
+            if (n8_cpu_has(isa)) {
+                check_level(bytes, size, isa);
+                levels += i == 1;
+            }
         }
+        free(bytes);
     }
-    free(bytes);
+    demand(changing > 0, "a layer with another kernel at another shape");
     printf("shapes: %d at once on %d shapes and %d levels, all bytes as alone\n", RUNNERS, SHAPES,
            levels);
     return 0;

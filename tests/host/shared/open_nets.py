@@ -274,3 +274,16 @@ def attention():
     b.linear("joined", "last", 8, 8)
     b("Transpose", "last", "y", perm=[1, 0, 2])
     return b.model(("n", 10, 8))
+
+
+def packings():
+    """Windows of 3x3, for which other kernels are chosen where there are few pixels."""
+    b = Open()
+    b.conv("x", "a", 3, 16)
+    b("Relu", "a", "b")
+    b.conv("b", "c", 16, 24)
+    b("Relu", "c", "d")
+    b.conv("d", "e", 24, 16)
+    b("GlobalAveragePool", "e", "f")
+    b.conv("f", "y", 16, 8, 1)
+    return b.model((1, 3, "h", "w"))
