@@ -131,16 +131,13 @@ static enum n8_status pack(struct n8_reader *reader) {
     uint8_t *at = (uint8_t *)model + lay_out(&reader->header).packed;
     for (size_t s = 0; s < model->facts.step_count; s++) {
         struct n8_step *step = &model->steps[s];
-        if (step->op->pack == NULL) {
-            continue;
-        }
         n8_blame_step(reader, s);
         if (shares_weights(reader, step)) {
             N8_TRY(n8_origin_pack(model->origin, reader, s));
             continue;
         }
         step->packed = at;
-        N8_TRY(step->op->pack(reader, step, at));
+        N8_TRY(n8_pack_step(reader, step, at));
         at += n8_round_up(step->packed_size, N8_ALIGN);
     }
     return N8_OK;

@@ -80,7 +80,7 @@ static enum n8_status pack_or_take(struct n8_origin *origin, struct n8_reader *r
         return N8_E_MEMORY;
     }
     step->packed = (uint8_t *)it + head;
-    const enum n8_status status = step->op->pack(reader, step, (uint8_t *)it + head);
+    const enum n8_status status = n8_pack_step(reader, step, (uint8_t *)it + head);
     if (status != N8_OK) {
         n8_free(it);
         return status;

@@ -69,8 +69,8 @@ struct job {
 static void run_units(void *context, size_t begin, size_t end, size_t worker) {
     const struct job *job = context;
     const struct n8_session *session = job->session;
-    job->step->op->run(session, job->step, begin, end,
-                       session->scratch + worker * session->scratch_stride);
+    n8_run_step(session, job->step, begin, end,
+                session->scratch + worker * session->scratch_stride);
 }
 
 // From the first pixel on, on one thread: source and destination overlap.

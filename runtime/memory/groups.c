@@ -205,7 +205,7 @@ static bool pieces_agree(struct n8_sharing_plan *plan, const struct move *move) 
     size_t byte = 0;
     for (size_t i = 0; i < step->row.input_count; i++) {
         plan->looks++;
-        if (!step->op->piece(model, step, i, &pixel, &byte)) {
+        if (!n8_piece_of(model, step, i, &pixel, &byte)) {
             return false;
         }
         const uint32_t t = step->inputs[i];

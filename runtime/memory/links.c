@@ -30,8 +30,8 @@ static void find_links_of(struct n8_sharing_plan *plan, uint32_t number) {
     const uint32_t out = step->row.output;
     size_t pixel = 0;
     size_t byte = 0;
-    for (size_t i = 0; step->op->piece != NULL && i < step->row.input_count; i++) {
-        if (step->op->piece(model, step, i, &pixel, &byte)) {
+    for (size_t i = 0; i < step->row.input_count; i++) {
+        if (n8_piece_of(model, step, i, &pixel, &byte)) {
             add_link(plan, &(struct n8_link){.kind = N8_SHARES_SLICE,
                                              .step = number,
                                              .child = step->inputs[i],
@@ -40,7 +40,7 @@ static void find_links_of(struct n8_sharing_plan *plan, uint32_t number) {
                                              .byte = byte});
         }
     }
-    if (step->op->view != NULL && step->op->view(model, step, &pixel, &byte)) {
+    if (n8_view_of(model, step, &pixel, &byte)) {
         add_link(plan, &(struct n8_link){.kind = N8_SHARES_VIEW,
                                          .step = number,
                                          .child = out,

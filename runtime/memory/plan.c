@@ -252,13 +252,13 @@ static void clear_moves(struct n8_model *model) {
         const struct n8_tensor *out = n8_output(model, step);
         size_t pixel = 0;
         size_t byte = 0;
-        bool done = step->op->piece != NULL;
+        bool done = step->row.input_count != 0;
         for (size_t i = 0; done && i < step->row.input_count; i++) {
-            done = step->op->piece(model, step, i, &pixel, &byte) &&
+            done = n8_piece_of(model, step, i, &pixel, &byte) &&
                    (n8_is_spread(model, step, i) ||
                     lies_at(n8_input(model, step, i), out, pixel, byte));
         }
-        if (step->op->view != NULL && step->op->view(model, step, &pixel, &byte)) {
+        if (n8_view_of(model, step, &pixel, &byte)) {
             done = done || lies_at(out, n8_input(model, step, 0), pixel, byte);
         }
         if (done) {

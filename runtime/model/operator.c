@@ -5,13 +5,94 @@
 
 const struct n8_operator *n8_operator_of(uint32_t kind) {
     switch (kind) {
-#define N8_OPERATOR(kind, symbol)                                                                  \
+#define N8_OPERATOR(kind, symbol, check, plan, pack, run)                                          \
     case N8_OP_##kind:                                                                             \
         return &n8_op_##symbol;
 #include "ops.inc"
-#undef N8_OPERATOR
     default:
         return NULL;
+    }
+}
+
+enum n8_status n8_check_none(struct n8_reader *reader, const struct n8_step *step) {
+    return N8_OK;
+}
+
+enum n8_status n8_plan_none(struct n8_reader *reader, struct n8_step *step) {
+    return N8_OK;
+}
+
+enum n8_status n8_pack_none(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    return N8_OK;
+}
+
+enum n8_status n8_check_step(struct n8_reader *reader, const struct n8_step *step) {
+    switch (step->row.kind) {
+#define N8_OPERATOR(kind, symbol, check, plan, pack, run)                                          \
+    case N8_OP_##kind:                                                                             \
+        return n8_check_##check(reader, step);
+#include "ops.inc"
+    default:
+        return N8_E_FORMAT;
+    }
+}
+
+enum n8_status n8_plan_step(struct n8_reader *reader, struct n8_step *step) {
+    switch (step->row.kind) {
+#define N8_OPERATOR(kind, symbol, check, plan, pack, run)                                          \
+    case N8_OP_##kind:                                                                             \
+        return n8_plan_##plan(reader, step);
+#include "ops.inc"
+    default:
+        return N8_E_FORMAT;
+    }
+}
+
+enum n8_status n8_pack_step(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    switch (step->row.kind) {
+#define N8_OPERATOR(kind, symbol, check, plan, pack, run)                                          \
+    case N8_OP_##kind:                                                                             \
+        return n8_pack_##pack(reader, step, memory);
+#include "ops.inc"
+    default:
+        return N8_E_FORMAT;
+    }
+}
+
+void n8_run_step(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                 size_t end, void *scratch) {
+    switch (step->row.kind) {
+#define N8_OPERATOR(kind, symbol, check, plan, pack, run)                                          \
+    case N8_OP_##kind:                                                                             \
+        n8_run_##run(session, step, begin, end, scratch);                                          \
+        break;
+#include "ops.inc"
+    default:
+        break;
+    }
+}
+
+bool n8_piece_of(const struct n8_model *model, const struct n8_step *step, size_t index,
+                 size_t *pixel, size_t *byte) {
+    switch (step->row.kind) {
+#define N8_PIECE(kind, symbol)                                                                     \
+    case N8_OP_##kind:                                                                             \
+        return n8_piece_##symbol(model, step, index, pixel, byte);
+#include "ops.inc"
+    default:
+        return false;
+    }
+}
+
+bool n8_view_of(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
+                size_t *byte) {
+    switch (step->row.kind) {
+#define N8_VIEW(kind, symbol)                                                                      \
+    case N8_OP_##kind:                                                                             \
+        return n8_view_##symbol(model, step, pixel, byte);
+#include "ops.inc"
+    default:
+        return false;
     }
 }
 

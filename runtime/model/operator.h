@@ -58,66 +58,80 @@ enum n8_ends {
     N8_END_OUTPUT = 2,
 };
 
+// What is said of an operator in its file; ops.inc names its functions.
 struct n8_operator {
-    char name[20]; // as in n8_step_info; here, as the address of one would have to be relocated
-    // Of all inputs and of the output. in == 0: any, the same as the output's unless that is said;
-    // out == 0: `check` looks at it.
+    char name[20];   // as in n8_step_info; here, as the address of one would have to be relocated
+    uint32_t fields; // enum n8_fields
+    // Of all inputs and of the output, enum n8_type. in == 0: any, the same as the output's unless
+    // that is said; out == 0: `check` looks at it.
     struct {
-        enum n8_type in, out;
+        uint8_t in, out;
     } types;
     struct {
-        uint32_t least, most;
+        uint16_t least, most;
     } inputs;
-    uint32_t fields;  // enum n8_fields
-    uint32_t placing; // enum n8_placing; `plan` may change it in step->placing
-    uint32_t ends;    // enum n8_ends
-    bool moves; // every value of an int8 output is one of an input or `fill`, before the clamp
-    bool s16;   // int16 may stand where int8 is said, in any mix unless `check` forbids it
-    bool s32;   // its output may be int32 where its type is not said
-    uint32_t
-        s32_inputs;  // bit i: input i is int32, an index or a condition, whatever the others are
+    uint8_t placing;    // enum n8_placing; `plan` may change it in step->placing
+    uint8_t ends;       // enum n8_ends
+    uint8_t s32_inputs; // bit i: input i is int32, an index or a condition, whatever the others are
+    bool moves;      // every value of an int8 output is one of an input or `fill`, before the clamp
+    bool s16;        // int16 may stand where int8 is said, in any mix unless `check` forbids it
+    bool s32;        // its output may be int32 where its type is not said
     bool same_shape; // the inputs have that of the output
-
-    // Whether shapes, scales and fields fit together; counts, types, the limits of each field
-    // and unused fields were checked before. May be NULL.
-    enum n8_status (*check)(struct n8_reader *reader, const struct n8_step *step);
-
-    // Fills in kernel_name, unless it is "scalar"; units, unless they are the pixels of the output;
-    // and, where they are not 0, the sizes and macs of the step. May be NULL.
-    enum n8_status (*plan)(struct n8_reader *reader, struct n8_step *step);
-
-    // For steps that only move values; each may be NULL. `piece`: whether input `index` is, as it
-    // lies, a part of the output, so that it may be written there at once; `run` then finds it
-    // in its place and leaves it there. `view`: whether the output is, as it lies, a part of the
-    // first input; a step that has nothing left to move is not run. The part begins `byte` bytes
-    // into pixel `pixel` of the larger tensor, and its pixels are neighbours there, too. Inputs
-    // are asked for in order, and `piece` finds what it said of the one before.
-    bool (*piece)(const struct n8_model *model, const struct n8_step *step, size_t index,
-                  size_t *pixel, size_t *byte);
-    bool (*view)(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
-                 size_t *byte);
-
-    // Checks the weights and packs them into step->packed, packed_size zeroed bytes, aligned to
-    // N8_ALIGN. NULL: there are none.
-    enum n8_status (*pack)(struct n8_reader *reader, struct n8_step *step, void *memory);
-
-    // Runs units [begin, end). Threads take units in any order and at the same time, so a
-    // unit writes no byte that another one reads or writes, and its result does not depend on
-    // how the units are grouped. A unit is mostly a pixel or a row of the output; the session
-    // sees to it that nobody is woken for a few bytes. `scratch`: step->scratch_size bytes of
-    // this thread, aligned to N8_ALIGN. Nothing is left to check, and nothing fails.
-    void (*run)(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch);
 };
 
 #pragma GCC visibility push(hidden)
-#define N8_OPERATOR(kind, symbol) extern const struct n8_operator n8_op_##symbol;
+#define N8_OPERATOR(kind, symbol, check, plan, pack, run)                                          \
+    extern const struct n8_operator n8_op_##symbol;                                                \
+    N8_ONCE enum n8_status n8_check_##check(struct n8_reader *reader, const struct n8_step *step); \
+    N8_ONCE enum n8_status n8_plan_##plan(struct n8_reader *reader, struct n8_step *step);         \
+    N8_ONCE enum n8_status n8_pack_##pack(struct n8_reader *reader, struct n8_step *step,          \
+                                          void *memory);                                           \
+    void n8_run_##run(const struct n8_session *session, const struct n8_step *step, size_t begin,  \
+                      size_t end, void *scratch);
+#define N8_PIECE(kind, symbol)                                                                     \
+    bool n8_piece_##symbol(const struct n8_model *model, const struct n8_step *step, size_t index, \
+                           size_t *pixel, size_t *byte);
+#define N8_VIEW(kind, symbol)                                                                      \
+    bool n8_view_##symbol(const struct n8_model *model, const struct n8_step *step, size_t *pixel, \
+                          size_t *byte);
 #include "ops.inc"
-#undef N8_OPERATOR
 #pragma GCC visibility pop
 
 // NULL: no such kind.
 const struct n8_operator *n8_operator_of(uint32_t kind);
+
+// What the operator of a step does with it:
+
+// Whether shapes, scales and fields fit together; counts, types, the limits of each field and
+// unused fields were checked before.
+enum n8_status n8_check_step(struct n8_reader *reader, const struct n8_step *step);
+
+// Fills in kernel_name, unless it is "scalar"; units, unless they are the pixels of the output;
+// and, where they are not 0, the sizes and macs of the step.
+enum n8_status n8_plan_step(struct n8_reader *reader, struct n8_step *step);
+
+// Of steps that only move values. n8_piece_of: whether input `index` is, as it lies, a part of the
+// output, so that it may be written there at once; the run then finds it in its place and leaves it
+// there. n8_view_of: whether the output is, as it lies, a part of the first input; a step that has
+// nothing left to move is not run. The part begins `byte` bytes into pixel `pixel` of the larger
+// tensor, and its pixels are neighbours there, too. Inputs are asked for in order, and n8_piece_of
+// finds what it said of the one before.
+bool n8_piece_of(const struct n8_model *model, const struct n8_step *step, size_t index,
+                 size_t *pixel, size_t *byte);
+bool n8_view_of(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
+                size_t *byte);
+
+// Checks the weights and packs them into step->packed, packed_size zeroed bytes, aligned to
+// N8_ALIGN.
+enum n8_status n8_pack_step(struct n8_reader *reader, struct n8_step *step, void *memory);
+
+// Runs units [begin, end). Threads take units in any order and at the same time, so a unit writes
+// no byte that another one reads or writes, and its result does not depend on how the units are
+// grouped. A unit is mostly a pixel or a row of the output; the session sees to it that nobody is
+// woken for a few bytes. `scratch`: step->scratch_size bytes of this thread, aligned to N8_ALIGN.
+// Nothing is left to check, and nothing fails.
+void n8_run_step(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                 size_t end, void *scratch);
 
 // True if input `index` of a step with pieces was moved into the output before, so that it is no
 // longer where it was.

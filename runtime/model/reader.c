@@ -440,12 +440,8 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     step->placing = step->op->placing;
     N8_TRY(check_ends(r, step));
     N8_TRY(check_fields(r, step));
-    if (step->op->check != NULL) {
-        N8_TRY(step->op->check(r, step));
-    }
-    if (step->op->plan != NULL) {
-        N8_TRY(step->op->plan(r, step));
-    }
+    N8_TRY(n8_check_step(r, step));
+    N8_TRY(n8_plan_step(r, step));
     step->grain = n8_grain(r->model, step);
     n8_find_value_range(r, step);
     return N8_OK;

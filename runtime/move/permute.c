@@ -115,8 +115,8 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-bool n8_plan_permute(struct n8_permute_plan *plan, const int32_t in[4], const int32_t out[4],
-                     const int32_t *view, const int32_t *order) {
+bool n8_permute_plan_of(struct n8_permute_plan *plan, const int32_t in[4], const int32_t out[4],
+                        const int32_t *view, const int32_t *order) {
     *plan = (struct n8_permute_plan){0};
     for (int axis = 0; axis < N8_FORMAT_MAX_RANK; axis++) {
         if (view[axis] != 1) {
@@ -189,9 +189,9 @@ static struct tile tile_of(const struct n8_permute_plan *plan, size_t to_stride,
     return tile;
 }
 
-void n8_run_permute(const struct n8_permute_plan *plan, const struct n8_kernels *kernels,
-                    uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
-                    size_t size, size_t begin, size_t end) {
+void n8_permute(const struct n8_permute_plan *plan, const struct n8_kernels *kernels, uint8_t *to,
+                size_t to_stride, const uint8_t *from, size_t from_stride, size_t size,
+                size_t begin, size_t end) {
     const struct n8_permute_loop *x = &plan->loops[0], *y = &plan->loops[1];
     const size_t to_x = bytes_of(x->out, to_stride, size);
     const size_t to_y = bytes_of(y->out, to_stride, size);

@@ -37,12 +37,12 @@ struct n8_permute_plan {
 // The loops for values that are taken as an array of the 8 sizes of `view`, as many as `in` has,
 // whose axis order[i] is axis i of the result; `order` is a permutation. False: a border between
 // dimensions falls inside an axis that it does not divide.
-bool n8_plan_permute(struct n8_permute_plan *plan, const int32_t in[4], const int32_t out[4],
-                     const int32_t *view, const int32_t *order);
+bool n8_permute_plan_of(struct n8_permute_plan *plan, const int32_t in[4], const int32_t out[4],
+                        const int32_t *view, const int32_t *order);
 
 // Units [begin, end). Values are `size` bytes, 1, 2 or 4; strides are bytes between pixels.
-void n8_run_permute(const struct n8_permute_plan *plan, const struct n8_kernels *kernels,
-                    uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
-                    size_t size, size_t begin, size_t end);
+void n8_permute(const struct n8_permute_plan *plan, const struct n8_kernels *kernels, uint8_t *to,
+                size_t to_stride, const uint8_t *from, size_t from_stride, size_t size,
+                size_t begin, size_t end);
 
 #endif // N8_PERMUTE_H

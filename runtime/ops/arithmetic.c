@@ -32,7 +32,7 @@ static bool is_written_out(const struct n8_model *model, const struct n8_step *s
     return is_broadcast(model, step, index) || (has_s16(model, step) && type != N8_TYPE_S16);
 }
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_arithmetic(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const int32_t *a = n8_input(reader->model, step, 0)->dims;
     const int32_t *b = n8_input(reader->model, step, 1)->dims;
@@ -46,17 +46,17 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
-static enum n8_status check_product(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_multiply(struct n8_reader *reader, const struct n8_step *step) {
     if (step->row.multiplier != 0 && step->row.scale != 0.0f) {
         return n8_malformed(reader, "it has a scale for all channels and one for each");
     }
-    return check(reader, step);
+    return n8_check_arithmetic(reader, step);
 }
 
 // Of the larger or smaller of two bytes: all share scale and zero point.
-static enum n8_status check_extreme(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_extreme(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
-    N8_TRY(check(reader, step));
+    N8_TRY(n8_check_arithmetic(reader, step));
     for (size_t i = 0; i < OPERANDS; i++) {
         const struct n8_tensor *in = n8_input(reader->model, step, i);
         if (in->type != out->type) {
@@ -167,7 +167,7 @@ static size_t scales_count(const struct n8_tensor *out) {
 }
 
 // Of channels that have scales of their own: the bytes of these, over and over.
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_multiply(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const size_t channels = (size_t)out->dims[1], stride = piece_stride(out);
     float *scales = memory;
@@ -183,7 +183,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     return N8_OK;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_arithmetic(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const struct n8_kernels *kernels = &reader->model->kernels;
     const bool s16 = has_s16(reader->model, step);
@@ -299,8 +299,8 @@ static void run_s16(const struct n8_kernels *kernels, const struct n8_step *step
 }
 
 // A unit is a pixel.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *memory) {
+void n8_run_arithmetic(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                       size_t end, void *memory) {
     uint8_t *scratch = memory;
     struct n8_pointwise_args args = {
         .a_scale = step->row.scale, .b_scale = step->row.residual_scale, .slope = step->row.slope};
@@ -373,8 +373,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 // What all of them say of themselves.
 #define OPERATOR                                                                                   \
-    .types = {N8_TYPE_S8, N8_TYPE_S8}, .inputs = {OPERANDS, OPERANDS}, .plan = plan, .run = run,   \
-    .s16 = true,                                                                                   \
+    .types = {N8_TYPE_S8, N8_TYPE_S8}, .inputs = {OPERANDS, OPERANDS}, .s16 = true,                \
     .placing =                                                                                     \
         N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND | N8_READS_EXACTLY
 
@@ -382,34 +381,28 @@ const struct n8_operator n8_op_add = {
     OPERATOR,
     .name = "add",
     .fields = N8_FIELD_SCALE | N8_FIELD_RESIDUAL | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .check = check,
 };
 
 const struct n8_operator n8_op_multiply = {
     OPERATOR,
     .name = "multiply",
     .fields = N8_FIELD_SCALE | N8_FIELD_MULTIPLIER | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .check = check_product,
-    .pack = pack,
 };
 
 const struct n8_operator n8_op_divide = {
     OPERATOR,
     .name = "divide",
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .check = check,
 };
 
 const struct n8_operator n8_op_maximum = {
     OPERATOR,
     .name = "maximum",
     .moves = true,
-    .check = check_extreme,
 };
 
 const struct n8_operator n8_op_minimum = {
     OPERATOR,
     .name = "minimum",
     .moves = true,
-    .check = check_extreme,
 };

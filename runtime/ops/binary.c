@@ -6,7 +6,7 @@
 #include "ref/floats.h"
 #include "step.h"
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_binary(struct n8_reader *reader, const struct n8_step *step) {
     const uint32_t function = step->row.function;
     if (function != N8_FUNCTION_PRELU && function != N8_FUNCTION_MINIMUM &&
         function != N8_FUNCTION_MAXIMUM && function != N8_FUNCTION_POWER &&
@@ -69,12 +69,12 @@ static void combine_floats(const struct n8_step *step, void *out, const void *co
     }
 }
 
-static void run_binary(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                       size_t end, void *scratch) {
+void n8_run_binary(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                   size_t end, void *scratch) {
     n8_run_broadcast(session, step, begin, end, combine_floats);
 }
 
-static enum n8_status check_compare(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_compare(struct n8_reader *reader, const struct n8_step *step) {
     if (step->row.function < N8_FUNCTION_EQUAL || step->row.function > N8_FUNCTION_LESS_EQUAL) {
         return n8_malformed(reader, "its function does not compare");
     }
@@ -93,12 +93,12 @@ static void compare(const struct n8_step *step, void *out, const void *const *op
     }
 }
 
-static void run_compare(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                        size_t end, void *scratch) {
+void n8_run_compare(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                    size_t end, void *scratch) {
     n8_run_broadcast(session, step, begin, end, compare);
 }
 
-static enum n8_status check_integer(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_integer(struct n8_reader *reader, const struct n8_step *step) {
     const uint32_t function = step->row.function;
     if ((function < N8_FUNCTION_ADD || function > N8_FUNCTION_ABSOLUTE) &&
         function != N8_FUNCTION_POWER && function != N8_FUNCTION_MINIMUM &&
@@ -175,8 +175,8 @@ static void combine_integers(const struct n8_step *step, void *out, const void *
     }
 }
 
-static void run_integer(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                        size_t end, void *scratch) {
+void n8_run_integer(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                    size_t end, void *scratch) {
     n8_run_broadcast(session, step, begin, end, combine_integers);
 }
 
@@ -187,8 +187,6 @@ static void run_integer(const struct n8_session *session, const struct n8_step *
         .inputs = {2, 2},                                                                          \
         .fields = N8_FIELD_FUNCTION,                                                               \
         .placing = N8_READS_SLICES | N8_WRITES_SLICES | (over),                                    \
-        .check = check_of,                                                                         \
-        .run = run_##symbol,                                                                       \
     }
 
 PAIRS(binary, check, N8_TYPE_F32, N8_TYPE_F32, N8_OVER_FIRST | N8_OVER_SECOND);

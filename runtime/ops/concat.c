@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_concat(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (!n8_in_range(step->row.axis, 0, 3)) {
         return n8_malformed(reader, "its axis is not 0, 1, 2 or 3");
@@ -27,8 +27,8 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
 }
 
 // Channels lie side by side in every pixel; rows and columns do so in one image and one row.
-static bool piece(const struct n8_model *model, const struct n8_step *step, size_t index,
-                  size_t *pixel, size_t *byte) {
+bool n8_piece_concat(const struct n8_model *model, const struct n8_step *step, size_t index,
+                     size_t *pixel, size_t *byte) {
     const struct n8_tensor *out = n8_output(model, step);
     const int32_t axis = step->row.axis;
     if (index == 0) {
@@ -43,7 +43,7 @@ static bool piece(const struct n8_model *model, const struct n8_step *step, size
 }
 
 // A unit is a pixel of an input; those of all inputs are numbered one after the other.
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_concat(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = "copy";
     step->units = 0;
     for (size_t i = 0; i < step->row.input_count; i++) {
@@ -82,8 +82,8 @@ static void move_pixels(const struct n8_session *session, const struct n8_step *
     }
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_concat(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                   size_t end, void *scratch) {
     size_t first = 0; // unit of the input
     size_t start = 0; // the input's place on the axis
     for (size_t i = 0; i < step->row.input_count && first < end; i++) {
@@ -106,8 +106,4 @@ const struct n8_operator n8_op_concat = {
     .s16 = true,
     .s32 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
-    .check = check,
-    .plan = plan,
-    .piece = piece,
-    .run = run,
 };

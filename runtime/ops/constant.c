@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_constant(struct n8_reader *reader, struct n8_step *step) {
     struct n8_tensor *out = &reader->model->tensors[step->row.output];
     const size_t count = n8_mul(out->pixels, (size_t)out->dims[1]);
     const struct n8_file_op *row = &step->row;
@@ -29,7 +29,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
 }
 
 // From N C H W to the layout of a tensor.
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_constant(struct n8_reader *reader, struct n8_step *step, void *memory) {
     struct n8_tensor *out = &reader->model->tensors[step->row.output];
     const size_t channels = (size_t)out->dims[1];
     const size_t area = out->pixels / (size_t)out->dims[0];
@@ -58,15 +58,12 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     return N8_OK;
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {}
+void n8_run_constant(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                     size_t end, void *scratch) {}
 
 const struct n8_operator n8_op_constant = {
     .name = "constant",
     .fields = N8_FIELD_VALUES | N8_FIELD_INDICES | N8_FIELD_S8_VALUES,
     .s16 = true,
     .s32 = true,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

@@ -10,7 +10,7 @@
 
 enum { INT16_COST = 2 }; // of a product with an int16 value or weight, in those of int8
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_conv2d(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
@@ -67,7 +67,7 @@ static bool reads_exactly(const struct n8_step *step, const struct n8_tensor *in
            channels * n8_value_size(in) % N8_MAX_STEP == 0;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_conv2d(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
@@ -146,7 +146,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return N8_OK;
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_conv2d(struct n8_reader *reader, struct n8_step *step, void *memory) {
     N8_TRY(n8_conv_prove(&step->conv, step->conv.weights, &step->proof, reader->error));
     if (step->proof.acc_bound != step->row.acc_bound) {
         return n8_malformed(reader, "its accumulator bound is not that of its weights");
@@ -155,8 +155,8 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     return N8_OK;
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_conv2d(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                   size_t end, void *scratch) {
     struct n8_conv_io io = {
         .out = n8_out_buffer(session, step),
         .out_stride = (ptrdiff_t)n8_output(session->model, step)->pixel_stride,
@@ -178,8 +178,4 @@ const struct n8_operator n8_op_conv2d = {
     .fields =
         N8_FIELD_WINDOW | N8_FIELD_RESIDUAL | N8_FIELD_CLAMP | N8_FIELD_WEIGHTS | N8_FIELD_INDICES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_SECOND,
-    .check = check,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

@@ -44,7 +44,11 @@ static struct packing packing_of(const struct n8_model *model, const struct n8_s
     return p;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_check_conv2d_f32(struct n8_reader *reader, const struct n8_step *step) {
+    return n8_check_conv(reader, step);
+}
+
+enum n8_status n8_plan_conv2d_f32(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
     const struct n8_tensor *out = n8_output(reader->model, step);
     const struct packing p = packing_of(reader->model, step);
@@ -61,7 +65,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return N8_OK;
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_conv2d_f32(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct packing p = packing_of(reader->model, step);
     const size_t count = p.taps * p.depth;
     const uint8_t *weights = step->arrays[0];
@@ -187,8 +191,8 @@ static void sum_block(float acc[TILE][LANES], const struct tile *t, const struct
     }
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_conv2d_f32(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                       size_t end, void *scratch) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct packing p = packing_of(session->model, step);
     const bool depthwise = is_depthwise(&step->row, in, n8_output(session->model, step));
@@ -218,8 +222,4 @@ const struct n8_operator n8_op_conv2d_f32 = {
     .inputs = {1, 1},
     .fields = N8_FIELD_WINDOW | N8_FIELD_GROUPS | N8_FIELD_BIAS_F32 | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = n8_check_conv,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

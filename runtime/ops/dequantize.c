@@ -10,7 +10,7 @@
 
 enum { PLANES = 8 }; // that are laid out before they become floats
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_dequantize(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const struct n8_kernels *kernels = &reader->model->kernels;
     step->kernel_name = n8_input(reader->model, step, 0)->type == N8_TYPE_S16
@@ -98,8 +98,8 @@ static void dequantize_pixels(const struct n8_session *session, const struct n8_
 }
 
 // A unit is a piece of an output that stays with the caller, with all its channels, else a pixel.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_dequantize(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                       size_t end, void *scratch) {
     const struct n8_tensor *out = n8_output(session->model, step);
     if (!out->caller) {
         dequantize_pixels(session, step, begin, end);
@@ -118,6 +118,4 @@ const struct n8_operator n8_op_dequantize = {
     .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .ends = N8_END_OUTPUT,
-    .plan = plan,
-    .run = run,
 };

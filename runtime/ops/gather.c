@@ -26,7 +26,7 @@ static size_t count_of(const struct n8_tensor *out) {
            (size_t)out->dims[3];
 }
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_gather(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const float fill = step->row.fill;
     const bool s32 = out->type == N8_TYPE_S32;
@@ -38,7 +38,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return n8_check_moved(reader, n8_input(reader->model, step, 0), out);
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_gather(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     N8_TRY(
@@ -74,8 +74,8 @@ static int32_t first_of(const uint8_t **list, int32_t count) {
 }
 
 // Some channels of neighbouring pixels, as of a split: whole rows, and of several images all.
-static bool view(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
-                 size_t *byte) {
+bool n8_view_gather(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
+                    size_t *byte) {
     const struct n8_tensor *in = n8_input(model, step, 0);
     const struct n8_tensor *out = n8_output(model, step);
     const uint8_t *list = step->arrays[0]; // of the file: nothing is packed yet
@@ -96,7 +96,7 @@ static bool view(const struct n8_model *model, const struct n8_step *step, size_
     return true;
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_gather(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     struct lists *lists = memory;
@@ -204,8 +204,8 @@ static void take_row(const struct row *row, uint8_t *to, const uint8_t *from) {
 }
 
 // A unit is a row of the output. One that is like the row before it is copied from there.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_gather(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                   size_t end, void *scratch) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const struct lists *lists = step->packed;
@@ -255,9 +255,4 @@ const struct n8_operator n8_op_gather = {
     .s16 = true,
     .s32 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
-    .check = check,
-    .plan = plan,
-    .view = view,
-    .pack = pack,
-    .run = run,
 };

@@ -7,7 +7,7 @@
 
 enum { ENTRIES = 256, CHANNELS = 3 };
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_image(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const int32_t last[4] = {out->dims[0], out->dims[2], out->dims[3], out->dims[1]};
@@ -21,7 +21,7 @@ static size_t entries_of(const struct n8_tensor *out) {
     return (size_t)out->dims[1] * ENTRIES;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_image(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     step->kernel_name = "table";
     step->tables = (size_t)out->dims[1];
@@ -30,7 +30,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
                          &step->arrays[0]);
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_image(struct n8_reader *reader, struct n8_step *step, void *memory) {
     return n8_copy_tables(reader, step, memory, step->packed_size);
 }
 
@@ -46,8 +46,8 @@ static inline __attribute__((always_inline)) void look_up(int8_t *restrict to, s
     }
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_image(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                  size_t end, void *scratch) {
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t channels = (size_t)out->dims[1];
     const uint8_t *from = session->inputs[n8_input(session->model, step, 0)->input];
@@ -69,8 +69,4 @@ const struct n8_operator n8_op_image = {
     .fields = N8_FIELD_TABLE,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .ends = N8_END_INPUT,
-    .check = check,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

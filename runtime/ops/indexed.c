@@ -34,7 +34,7 @@ static bool lies(const struct n8_tensor *tensor, int32_t outer, size_t rows, int
            (size_t)tensor->dims[1] == channels;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_indexed(struct n8_reader *reader, struct n8_step *step) {
     struct n8_model *model = reader->model;
     struct places places;
     N8_TRY(n8_read_array(reader, step->row.indices, 1, sizeof places, &step->arrays[0]));
@@ -69,7 +69,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return N8_OK;
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_indexed(struct n8_reader *reader, struct n8_step *step, void *memory) {
     memcpy(memory, step->arrays[0], sizeof(struct places));
     return N8_OK;
 }
@@ -88,11 +88,11 @@ static size_t row_of(const struct places *places, const int32_t *index) {
 }
 
 // What moves values keeps their scale.
-static enum n8_status check_take(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_take(struct n8_reader *reader, const struct n8_step *step) {
     return n8_check_moved(reader, n8_input(reader->model, step, 0), n8_output(reader->model, step));
 }
 
-static enum n8_status check_put(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_put(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const bool quantized = out->type != N8_TYPE_F32 && out->type != N8_TYPE_S32;
     const uint32_t function = step->row.function;
@@ -103,7 +103,7 @@ static enum n8_status check_put(struct n8_reader *reader, const struct n8_step *
         return n8_malformed(reader, "its function is none that it has for its type");
     }
     N8_TRY(n8_check_moved(reader, n8_input(reader->model, step, 2), out));
-    return check_take(reader, step);
+    return n8_check_take(reader, step);
 }
 
 // A tensor as blocks of rows.
@@ -158,8 +158,8 @@ static const int32_t *index_at(const struct work *work, size_t block, size_t cou
 }
 
 // A unit is a row of the output.
-static void run_take(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                     size_t end, void *scratch) {
+void n8_run_take(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                 size_t end, void *scratch) {
     const struct work work = work_of(session, step);
     const size_t count = (size_t)work.places->count;
     for (size_t unit = begin; unit < end; unit++) {
@@ -218,8 +218,8 @@ static void put(const struct work *work, const struct n8_step *step, enum n8_typ
 }
 
 // A unit is a block: what is put twice to one place is put in order.
-static void run_put(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                    size_t end, void *scratch) {
+void n8_run_put(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
     const struct work work = work_of(session, step);
     const struct places *places = work.places;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
@@ -253,10 +253,6 @@ static void run_put(const struct n8_session *session, const struct n8_step *step
         .s32 = true,                                                                               \
         .s32_inputs = 2,                                                                           \
         .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY | (over),                 \
-        .check = check_##symbol,                                                                   \
-        .plan = plan,                                                                              \
-        .pack = pack,                                                                              \
-        .run = run_##symbol,                                                                       \
     }
 
 INDEXED(take, 2, 0, 0);

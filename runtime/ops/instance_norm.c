@@ -17,7 +17,7 @@ static size_t blocks(const struct n8_tensor *in) {
     return ((size_t)in->dims[1] + BLOCK - 1) / BLOCK;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_instance_norm(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     step->kernel_name = reader->model->kernels.affine_s8_name;
     step->units = (size_t)in->dims[0] * blocks(in);
@@ -26,7 +26,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
                          &step->arrays[0]);
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_instance_norm(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const size_t count = value_count(n8_input(reader->model, step, 0));
     float *values = memory;
     memcpy(values, step->arrays[0], count * sizeof *values);
@@ -100,8 +100,8 @@ static void run_unit(const struct n8_session *session, const struct n8_step *ste
     session->model->kernels.affine_s8(&args);
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_instance_norm(const struct n8_session *session, const struct n8_step *step,
+                          size_t begin, size_t end, void *scratch) {
     for (size_t unit = begin; unit < end; unit++) {
         run_unit(session, step, unit);
     }
@@ -113,7 +113,4 @@ const struct n8_operator n8_op_instance_norm = {
     .inputs = {1, 1},
     .same_shape = true,
     .fields = N8_FIELD_SLOPE | N8_FIELD_CLAMP | N8_FIELD_VALUES,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

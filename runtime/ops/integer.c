@@ -12,8 +12,8 @@ static int32_t truncated(float x) {
 }
 
 // A unit is a pixel.
-static void run_to_integer(const struct n8_session *session, const struct n8_step *step,
-                           size_t begin, size_t end, void *scratch) {
+void n8_run_to_integer(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                       size_t end, void *scratch) {
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
         const float *from = n8_in_pixel(session, step, 0, p);
@@ -25,8 +25,8 @@ static void run_to_integer(const struct n8_session *session, const struct n8_ste
     }
 }
 
-static void run_to_float(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                         size_t end, void *scratch) {
+void n8_run_to_float(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                     size_t end, void *scratch) {
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
         const int32_t *from = n8_in_pixel(session, step, 0, p);
@@ -44,7 +44,6 @@ static void run_to_float(const struct n8_session *session, const struct n8_step 
         .inputs = {1, 1},                                                                          \
         .same_shape = true,                                                                        \
         .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,                          \
-        .run = run_##symbol,                                                                       \
     }
 
 CONVERSION(to_integer, N8_TYPE_F32, N8_TYPE_S32);

@@ -43,7 +43,7 @@ static int32_t shift_of(const struct n8_step *step) {
     return -1;
 }
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_interpolate(struct n8_reader *reader, const struct n8_step *step) {
     if (n8_input(reader->model, step, 0)->type == N8_TYPE_S8 &&
         n8_output(reader->model, step)->type == N8_TYPE_S8) {
         return n8_malformed(reader, "neither its input nor its output is int16");
@@ -54,7 +54,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_interpolate(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const size_t lines = ((size_t)(most(in) - least(in)) >> shift_of(step)) + 1;
     step->kernel_name = reader->model->kernels.interpolate_s16_name;
@@ -62,7 +62,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return n8_read_array(reader, step->row.table, lines, LINE, &step->arrays[0]);
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_interpolate(struct n8_reader *reader, struct n8_step *step, void *memory) {
     memcpy(memory, step->arrays[0], step->packed_size);
     return N8_OK;
 }
@@ -100,8 +100,8 @@ static void interpolate(const struct n8_session *session, const struct n8_step *
 }
 
 // A unit is a pixel.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_interpolate(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                        size_t end, void *scratch) {
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
         interpolate(session, step, n8_out_pixel(session, step, p), n8_in_pixel(session, step, 0, p),
@@ -117,8 +117,4 @@ const struct n8_operator n8_op_interpolate = {
     .fields = N8_FIELD_LINES | N8_FIELD_GROUPS,
     .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
-    .check = check,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

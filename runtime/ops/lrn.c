@@ -19,14 +19,14 @@ static bool ok(const struct parameters *p) {
            p->bias <= 1e30f;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_lrn(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.lrn_s8_name;
     step->packed_size = sizeof(struct n8_lrn_args);
     return n8_read_array(reader, step->row.values, sizeof(struct parameters) / sizeof(float),
                          sizeof(float), &step->arrays[0]);
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_lrn(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     struct parameters p;
@@ -52,7 +52,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
 }
 
 // A unit is a pixel.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+void n8_run_lrn(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
     struct n8_lrn_args args = *(const struct n8_lrn_args *)step->packed;
     for (size_t p = begin; p < end; p++) {
@@ -68,7 +68,4 @@ const struct n8_operator n8_op_lrn = {
     .inputs = {1, 1},
     .same_shape = true,
     .fields = N8_FIELD_VALUES,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

@@ -126,7 +126,7 @@ static N8_ONCE enum n8_status check_product(struct n8_reader *reader, const stru
     return N8_OK;
 }
 
-static N8_ONCE enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_matmul(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const struct n8_tensor *second = n8_input(reader->model, step, 1);
     if (n8_input(reader->model, step, 0)->type != N8_TYPE_S8 || second->type != N8_TYPE_S8) {
@@ -176,7 +176,7 @@ static size_t pieces_of(const struct n8_conv *conv, size_t matrices) {
     return pieces < conv->units ? pieces : conv->units;
 }
 
-static N8_ONCE enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_matmul(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *first = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     struct product product;
@@ -226,7 +226,7 @@ static N8_ONCE enum n8_status plan(struct n8_reader *reader, struct n8_step *ste
     return step->scratch_size == SIZE_MAX ? N8_E_ADDRESS : N8_OK;
 }
 
-static N8_ONCE enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_matmul(struct n8_reader *reader, struct n8_step *step, void *memory) {
     (void)reader;
     memcpy(memory, step->arrays[0], sizeof(struct product));
     return N8_OK;
@@ -348,8 +348,8 @@ static void pack_matrix(const struct n8_session *session, const struct n8_step *
 }
 
 // A unit is some rows of a matrix.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_matmul(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                   size_t end, void *scratch) {
     const struct product *product = step->packed;
     const struct n8_tensor *first = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
@@ -383,8 +383,4 @@ const struct n8_operator n8_op_matmul = {
     .inputs = {2, 2},
     .fields = N8_FIELD_CLAMP | N8_FIELD_SCALE | N8_FIELD_INDICES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = check,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

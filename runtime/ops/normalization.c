@@ -20,7 +20,7 @@ static size_t value_count(const struct n8_tensor *in) {
     return 2 * (size_t)in->dims[1] + 1;
 }
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_normalization(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
     if (row->axis != PIXEL && row->axis != IMAGE) {
         return n8_malformed(reader, "its axis is neither 1 nor 3");
@@ -34,7 +34,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_normalization(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const size_t area = step->row.axis == IMAGE ? in->pixels / (size_t)in->dims[0] : 1;
     step->kernel_name = reader->model->kernels.normalize_s16_name;
@@ -50,7 +50,7 @@ static float without_small(double value) {
     return fabsf(single) < 1e-30f ? 0.0f : single;
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_normalization(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const size_t channels = (size_t)n8_input(reader->model, step, 0)->dims[1];
     const double scale = (double)n8_output(reader->model, step)->scale;
     float *values = memory;
@@ -167,8 +167,8 @@ static void run_group(const struct n8_session *session, const struct n8_step *st
 }
 
 // A unit is a group of a pixel, or of an image.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_normalization(const struct n8_session *session, const struct n8_step *step,
+                          size_t begin, size_t end, void *scratch) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t groups = (size_t)step->row.groups;
@@ -196,8 +196,4 @@ const struct n8_operator n8_op_normalization = {
     .fields = N8_FIELD_AXIS | N8_FIELD_GROUPS | N8_FIELD_FUNCTION | N8_FIELD_SLOPE |
               N8_FIELD_CLAMP | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
-    .check = check,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

@@ -37,7 +37,7 @@ static enum n8_status plan_order(struct n8_reader *reader, const struct n8_step 
         return n8_malformed(reader,
                             "its axes do not hold the values of its input, or are in no order");
     }
-    if (!n8_plan_permute(plan, in->dims, out->dims, axes.view, axes.order)) {
+    if (!n8_permute_plan_of(plan, in->dims, out->dims, axes.view, axes.order)) {
         return n8_malformed(reader, "its axes do not fit the dimensions of its input and output");
     }
     return N8_OK;
@@ -87,7 +87,7 @@ static enum n8_status plan_end(struct n8_reader *reader, const struct n8_step *s
 }
 
 // A unit is a tile or, at an end, a pixel.
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_permute(struct n8_reader *reader, struct n8_step *step) {
     struct n8_tensor *in = &reader->model->tensors[step->inputs[0]];
     struct n8_tensor *out = &reader->model->tensors[step->row.output];
     struct n8_permute_plan order;
@@ -101,7 +101,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return N8_OK;
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_permute(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (out->last && out->caller) {
         step->units = 0;
@@ -112,8 +112,8 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
                : plan_order(reader, step, n8_input(reader->model, step, 0), out, memory);
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_permute(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                    size_t end, void *scratch) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     if (out->last) {
@@ -128,9 +128,9 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         n8_move_pixels(&session->model->kernels, to + begin * pixel, pixel, pixel,
                        n8_in_pixel(session, step, 0, begin), in->pixel_stride, pixel, end - begin);
     } else {
-        n8_run_permute(step->packed, &session->model->kernels, n8_out_buffer(session, step),
-                       out->pixel_stride, n8_in_buffer(session, step, 0), in->pixel_stride,
-                       n8_value_size(in), begin, end);
+        n8_permute(step->packed, &session->model->kernels, n8_out_buffer(session, step),
+                   out->pixel_stride, n8_in_buffer(session, step, 0), in->pixel_stride,
+                   n8_value_size(in), begin, end);
     }
 }
 
@@ -143,8 +143,4 @@ const struct n8_operator n8_op_permute = {
     .s32 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .ends = N8_END_INPUT | N8_END_OUTPUT,
-    .check = n8_check_rearranged,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

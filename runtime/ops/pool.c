@@ -16,7 +16,7 @@ static bool is_rare(const struct n8_model *model, const struct n8_step *step) {
            n8_output(model, step)->type == N8_TYPE_F32;
 }
 
-static enum n8_status check_max(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_max_pool(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (in->type != out->type) {
@@ -27,7 +27,7 @@ static enum n8_status check_max(struct n8_reader *reader, const struct n8_step *
 }
 
 // M of (9) for a window of one tap and for one of all, as of a convolution.
-static enum n8_status check_average(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_average_pool(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const int64_t taps = (int64_t)step->row.kernel[0] * step->row.kernel[1];
@@ -65,7 +65,7 @@ static size_t channels_of_unit(const struct n8_tensor *out) {
     return out->pixels >= ENOUGH ? (size_t)out->dims[1] : FEW;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_pool(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_kernels *kernels = &reader->model->kernels;
     const struct n8_tensor *out = n8_output(reader->model, step);
     const bool max = step->row.kind == N8_OP_MAX_POOL, rare = is_rare(reader->model, step);
@@ -101,8 +101,8 @@ struct place {
     size_t image, y, x, piece;
 };
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_pool(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                 size_t end, void *scratch) {
     const struct n8_file_op *row = &step->row;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
@@ -165,9 +165,6 @@ const struct n8_operator n8_op_max_pool = {
     .moves = true,
     .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = check_max,
-    .plan = plan,
-    .run = run,
 };
 
 const struct n8_operator n8_op_average_pool = {
@@ -177,7 +174,4 @@ const struct n8_operator n8_op_average_pool = {
     .fields = N8_FIELD_WINDOW | N8_FIELD_COUNT_PAD | N8_FIELD_CLAMP,
     .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = check_average,
-    .plan = plan,
-    .run = run,
 };

@@ -5,7 +5,11 @@
 #include "step.h"
 #include "window.h"
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_check_pool_f32(struct n8_reader *reader, const struct n8_step *step) {
+    return n8_check_pool(reader, step);
+}
+
+enum n8_status n8_plan_pool_f32(struct n8_reader *reader, struct n8_step *step) {
     step->macs = (uint64_t)step->units * (uint64_t)n8_output(reader->model, step)->dims[1] *
                  (uint64_t)step->row.kernel[0] * (uint64_t)step->row.kernel[1];
     return N8_OK;
@@ -24,8 +28,8 @@ static void take_larger(float *out, const float *in, size_t channels) {
     }
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_pool_f32(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                     size_t end, void *scratch) {
     const struct n8_file_op *row = &step->row;
     const bool max = row->kind == N8_OP_MAX_POOL_F32;
     void (*const take)(float *, const float *, size_t) = max ? take_larger : add;
@@ -65,9 +69,6 @@ const struct n8_operator n8_op_max_pool_f32 = {
     .inputs = {1, 1},
     .fields = N8_FIELD_WINDOW,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = n8_check_pool,
-    .plan = plan,
-    .run = run,
 };
 
 const struct n8_operator n8_op_average_pool_f32 = {
@@ -76,7 +77,4 @@ const struct n8_operator n8_op_average_pool_f32 = {
     .inputs = {1, 1},
     .fields = N8_FIELD_WINDOW | N8_FIELD_COUNT_PAD,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = n8_check_pool,
-    .plan = plan,
-    .run = run,
 };

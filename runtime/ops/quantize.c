@@ -16,7 +16,7 @@ static bool has_planes(const struct n8_tensor *in) {
 }
 
 // A unit is a piece of planes, with all its channels, or else a pixel.
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_quantize(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_kernels *kernels = &reader->model->kernels;
     step->kernel_name = n8_output(reader->model, step)->type == N8_TYPE_S16
@@ -100,8 +100,8 @@ static void quantize_pixels(const struct n8_session *session, const struct n8_st
     }
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_quantize(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                     size_t end, void *scratch) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     if (has_planes(in)) {
         quantize_planes(session, step, begin, end);
@@ -122,6 +122,4 @@ const struct n8_operator n8_op_quantize = {
     .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .ends = N8_END_INPUT,
-    .plan = plan,
-    .run = run,
 };

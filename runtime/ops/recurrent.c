@@ -49,7 +49,7 @@ static size_t weights_of(const struct sizes *s) {
     return rows_of(s) * (s->input + s->hidden);
 }
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_recurrent(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const struct sizes s = sizes_of(reader->model, step);
@@ -199,7 +199,7 @@ static size_t own_scratch(const struct sizes *s) {
     return n8_round_up(values * sizeof(float) + bytes_of(s), N8_CONV_ALIGN);
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_recurrent(struct n8_reader *reader, struct n8_step *step) {
     const struct sizes s = sizes_of(reader->model, step);
     const size_t pairs = 2 * rows_of(&s);
     N8_TRY(n8_read_array(reader, step->row.weights, weights_of(&s), 1, &step->arrays[0]));
@@ -296,7 +296,7 @@ static void separate(float *out, const void *pairs, size_t count) {
     }
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_recurrent(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct sizes s = sizes_of(reader->model, step);
     const size_t pairs = 2 * rows_of(&s);
     const int8_t *weights = step->arrays[0];
@@ -570,8 +570,8 @@ static void run_sequence(const struct n8_session *session, const struct n8_step 
 }
 
 // A unit is one sequence of the batch in one direction.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_recurrent(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                      size_t end, void *scratch) {
     const struct sizes s = sizes_of(session->model, step);
     struct work w = {0};
     w.gates = scratch;
@@ -589,7 +589,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 // What all of them say of themselves.
 #define OPERATOR                                                                                   \
-    .types = {N8_TYPE_F32, N8_TYPE_F32}, .check = check, .plan = plan, .pack = pack, .run = run,   \
+    .types = {N8_TYPE_F32, N8_TYPE_F32},                                                           \
     .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,         \
     .placing = N8_READS_SLICES | N8_WRITES_SLICES
 

@@ -10,7 +10,7 @@ static bool has_s16(const struct n8_model *model, const struct n8_step *step) {
            n8_output(model, step)->type == N8_TYPE_S16;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_requantize(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_kernels *kernels = &reader->model->kernels;
     step->kernel_name =
         has_s16(reader->model, step) ? kernels->add_s16_name : kernels->requantize_s8_name;
@@ -44,8 +44,8 @@ static void requantize_s16(const struct n8_session *session, const struct n8_ste
 }
 
 // A unit is a pixel.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_requantize(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                       size_t end, void *scratch) {
     const struct n8_tensor *out = n8_output(session->model, step);
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     const bool s16 = has_s16(session->model, step);
@@ -79,6 +79,4 @@ const struct n8_operator n8_op_requantize = {
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
     .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
-    .plan = plan,
-    .run = run,
 };

@@ -10,15 +10,15 @@ static bool laid_out_alike(const struct n8_tensor *in, const struct n8_tensor *o
     return in->dims[1] == out->dims[1] && (in->dims[0] == out->dims[0] || in->dims[1] == 1);
 }
 
-static bool view(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
-                 size_t *byte) {
+bool n8_view_reshape(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
+                     size_t *byte) {
     *pixel = 0;
     *byte = 0;
     return laid_out_alike(n8_input(model, step, 0), n8_output(model, step));
 }
 
 // A unit is a pixel where the layouts agree, else a plane of the input: one channel.
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_reshape(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     step->kernel_name = "copy";
     step->units = laid_out_alike(in, n8_output(reader->model, step))
@@ -61,8 +61,8 @@ static void move_planes(const struct n8_session *session, const struct n8_step *
     }
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_reshape(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                    size_t end, void *scratch) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     if (!laid_out_alike(in, n8_output(session->model, step))) {
         move_planes(session, step, begin, end);
@@ -81,8 +81,4 @@ const struct n8_operator n8_op_reshape = {
     .s16 = true,
     .s32 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
-    .check = n8_check_rearranged,
-    .plan = plan,
-    .view = view,
-    .run = run,
 };

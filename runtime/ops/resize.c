@@ -28,7 +28,7 @@ static size_t count_of(const struct n8_tensor *out) {
     return (size_t)out->dims[2] + (size_t)out->dims[3];
 }
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_resize(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (in->dims[0] != out->dims[0] || in->dims[1] != out->dims[1]) {
@@ -64,7 +64,7 @@ static bool taps_ok(const struct n8_step *step, size_t begin, size_t end, int32_
     return true;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_resize(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const size_t taps = taps_of(step), height = (size_t)out->dims[2] * taps;
@@ -88,7 +88,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
 }
 
 // The taps as one array, those of rows first.
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_resize(struct n8_reader *reader, struct n8_step *step, void *memory) {
     struct tap *taps = memory;
     for (size_t i = 0; i < step->packed_size / sizeof *taps; i++) {
         taps[i] = tap_at(step, i);
@@ -151,8 +151,8 @@ static void sum(const struct row *row, const struct tap *columns, void *to, size
 }
 
 // A unit is a row of the output.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_resize(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                   size_t end, void *scratch) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t height = (size_t)out->dims[2], width = (size_t)out->dims[3];
@@ -202,8 +202,4 @@ const struct n8_operator n8_op_resize = {
     .inputs = {1, 1},
     .fields = N8_FIELD_SCALE | N8_FIELD_GROUPS | N8_FIELD_INDICES | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = check,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

@@ -15,7 +15,7 @@ static enum n8_status check_axis(struct n8_reader *reader, const struct n8_step 
                : n8_malformed(reader, "its axis is none of its output");
 }
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_softmax(struct n8_reader *reader, const struct n8_step *step) {
     N8_TRY(check_axis(reader, step));
     if (step->row.function != N8_FUNCTION_NONE && step->row.function != N8_FUNCTION_LOG) {
         return n8_malformed(reader, "its function is neither none nor log");
@@ -56,7 +56,7 @@ static struct rows rows_of(const struct n8_model *model, const struct n8_step *s
 }
 
 // A unit is a row. Scratch: one in and one out, where they are not contiguous.
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_softmax(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const size_t size = rows_of(reader->model, step).size;
     const bool plain = step->row.function == N8_FUNCTION_NONE;
@@ -75,8 +75,8 @@ static size_t first_pixel(const struct n8_model *model, const struct n8_step *st
     return at / rows.inner * rows.size * rows.inner + at % rows.inner;
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_softmax(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                    size_t end, void *scratch) {
     n8_softmax_fn *kernel =
         step->row.function == N8_FUNCTION_NONE ? session->model->kernels.softmax_f32 : log_softmax;
     const struct rows rows = rows_of(session->model, step);
@@ -105,9 +105,6 @@ const struct n8_operator n8_op_softmax = {
     .same_shape = true,
     .fields = N8_FIELD_AXIS | N8_FIELD_FUNCTION,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = check,
-    .plan = plan,
-    .run = run,
 };
 
 // Integers -----------------------------------------------------------------------------
@@ -132,7 +129,7 @@ static void fill(int32_t *table, double scale) {
     }
 }
 
-static enum n8_status check_q(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_softmax_q(struct n8_reader *reader, const struct n8_step *step) {
     N8_TRY(check_axis(reader, step));
     const float scale = n8_output(reader->model, step)->scale;
     return scale >= 0x1p-40f && scale <= 0x1p40f
@@ -145,7 +142,7 @@ static size_t powers_size(struct rows rows) {
     return n8_round_up(n8_mul(sizeof(int32_t), rows.size), N8_ALIGN);
 }
 
-static enum n8_status plan_q(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_softmax_q(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_kernels *kernels = &reader->model->kernels;
     const struct n8_tensor *out = n8_output(reader->model, step);
     const struct rows rows = rows_of(reader->model, step);
@@ -160,7 +157,7 @@ static enum n8_status plan_q(struct n8_reader *reader, struct n8_step *step) {
     return N8_OK;
 }
 
-static enum n8_status pack_q(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_softmax_q(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const double scale = (double)n8_input(reader->model, step, 0)->scale;
     struct powers *powers = memory;
     fill(powers->low, scale);
@@ -296,8 +293,8 @@ static void put(uint8_t *to, size_t stride, const uint8_t *row, size_t count, si
     }
 }
 
-static void run_q(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                  size_t end, void *scratch) {
+void n8_run_softmax_q(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                      size_t end, void *scratch) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t in_size = n8_value_size(in), out_size = n8_value_size(out);
@@ -328,8 +325,4 @@ const struct n8_operator n8_op_softmax_q = {
     .s16 = true,
     .fields = N8_FIELD_AXIS,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
-    .check = check_q,
-    .plan = plan_q,
-    .pack = pack_q,
-    .run = run_q,
 };

@@ -10,13 +10,13 @@
 
 enum { PIECE = 256 }; // values that are summed at once
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_sum(struct n8_reader *reader, struct n8_step *step) {
     step->packed_size = step->row.input_count * sizeof(float);
     return n8_read_array(reader, step->row.values, step->row.input_count, sizeof(float),
                          &step->arrays[0]);
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_sum(struct n8_reader *reader, struct n8_step *step, void *memory) {
     float *scales = memory;
     memcpy(scales, step->arrays[0], step->row.input_count * sizeof *scales);
     for (size_t i = 0; i < step->row.input_count; i++) {
@@ -54,7 +54,7 @@ static void add_up(const struct n8_session *session, const struct n8_step *step,
 }
 
 // A unit is a pixel.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+void n8_run_sum(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
     float sums[PIECE];
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
@@ -75,7 +75,4 @@ const struct n8_operator n8_op_sum = {
     .fields = N8_FIELD_VALUES | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
     .placing =
         N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND | N8_READS_EXACTLY,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

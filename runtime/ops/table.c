@@ -36,7 +36,7 @@ static enum n8_status plan_tables(struct n8_reader *reader, struct n8_step *step
     return N8_OK;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_table(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_kernels *kernels = &reader->model->kernels;
     step->kernel_name = kernels->table_s8_name;
     step->tables = 1;
@@ -50,7 +50,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
 }
 
 // Where channels have tables: of each channel where its own begins, then the tables.
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_table(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const int32_t channels = step->row.indices == 0 ? 0 : n8_output(reader->model, step)->dims[1];
     const size_t head = (size_t)channels * sizeof(uint32_t);
     uint32_t *begin = memory;
@@ -119,8 +119,8 @@ static void run_bytes(n8_table_fn *kernel, int8_t *out, const int8_t *in, size_t
 }
 
 // A unit is a pixel.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_table(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                  size_t end, void *scratch) {
     if (step->row.indices != 0) {
         run_channels(session, step, begin, end);
         return;
@@ -139,7 +139,4 @@ const struct n8_operator n8_op_table = {
     .same_shape = true,
     .fields = N8_FIELD_TABLE | N8_FIELD_INDICES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_top(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (in->type == N8_TYPE_U8) {
@@ -23,7 +23,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_top(struct n8_reader *reader, struct n8_step *step) {
     step->scratch_size = n8_mul(sizeof(int64_t), (size_t)n8_output(reader->model, step)->dims[1]);
     return N8_OK;
 }
@@ -62,7 +62,7 @@ static void sink(int64_t *heap, size_t count, size_t at) {
 
 // A unit is a pixel. Scratch: the best so far, each a key above the place that decides where keys
 // are equal.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+void n8_run_top(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const size_t size = (size_t)in->dims[1];
@@ -99,9 +99,6 @@ const struct n8_operator n8_op_top = {
     .inputs = {1, 1},
     .fields = N8_FIELD_FUNCTION | N8_FIELD_REVERSE,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
-    .check = check,
-    .plan = plan,
-    .run = run,
 };
 
 // Boxes --------------------------------------------------------------------------------
@@ -125,7 +122,7 @@ static struct lists lists_of(const struct n8_model *model, const struct n8_step 
                           n8_output(model, step)->pixels / count};
 }
 
-static enum n8_status plan_boxes(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_nms(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *boxes = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const struct lists lists = lists_of(reader->model, step);
@@ -179,8 +176,8 @@ static bool overlaps(const struct box *a, const struct box *b, float most) {
 
 // The only unit. Scratch: the places of one list by score, as above but with the largest first; the
 // boxes that are kept.
-static void run_boxes(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                      size_t end, void *scratch) {
+void n8_run_nms(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
     const struct n8_tensor *scores = n8_input(session->model, step, 1);
     const struct n8_tensor *out = n8_output(session->model, step);
     const struct lists lists = lists_of(session->model, step);
@@ -229,6 +226,4 @@ const struct n8_operator n8_op_nms = {
     .inputs = {2, 2},
     .fields = N8_FIELD_SCALE | N8_FIELD_FILL | N8_FIELD_FUNCTION,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
-    .plan = plan_boxes,
-    .run = run_boxes,
 };

@@ -85,7 +85,7 @@ static bool parameters_ok(const struct function *f) {
     return true;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+enum n8_status n8_plan_unary(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
     N8_TRY(
         n8_read_array(reader, row->indices, N8_FUNCTION_MOST, sizeof(int32_t), &step->arrays[0]));
@@ -105,7 +105,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return N8_OK;
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_pack_unary(struct n8_reader *reader, struct n8_step *step, void *memory) {
     struct function *f = memory;
     memcpy(f->names, step->arrays[0], sizeof f->names);
     memcpy(f->parameters, step->arrays[1], sizeof f->parameters);
@@ -242,8 +242,8 @@ static void apply(const struct function *f, float *out, const float *in, size_t 
     }
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_unary(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                  size_t end, void *scratch) {
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
         const float *in = n8_in_pixel(session, step, 0, p);
@@ -262,7 +262,4 @@ const struct n8_operator n8_op_unary = {
     .same_shape = true,
     .fields = N8_FIELD_INDICES | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
 };

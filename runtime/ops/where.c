@@ -4,7 +4,7 @@
 // ONNX does.
 #include "step.h"
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+enum n8_status n8_check_where(struct n8_reader *reader, const struct n8_step *step) {
     N8_TRY(n8_check_broadcast(reader, step));
     for (size_t i = 1; i < step->row.input_count; i++) {
         N8_TRY(n8_check_moved(reader, n8_input(reader->model, step, i),
@@ -38,8 +38,8 @@ static void choose4(const struct n8_step *step, void *out, const void *const *op
     CHOOSE(uint32_t)
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
+void n8_run_where(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                  size_t end, void *scratch) {
     const size_t size = n8_value_size(n8_output(session->model, step));
     n8_run_broadcast(session, step, begin, end,
                      size == sizeof(int32_t)   ? choose4
@@ -55,6 +55,4 @@ const struct n8_operator n8_op_where = {
     .s16 = true,
     .s32 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_SECOND,
-    .check = check,
-    .run = run,
 };
