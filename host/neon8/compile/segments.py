@@ -72,11 +72,12 @@ def _run(rest: Array) -> Run:
         if length < 2 * each:
             continue
         found.append(Run(length, first, step, each))
-        period = length // each
+        if length == len(rest) or rest[length] != first or not step:
+            continue  # it does not begin again
         again = _same(rest, np.resize(rest[:length], len(rest)))
         again -= again % length
-        if again > length and step:
-            found.append(Run(again, first, step, each, period))
+        if again > length:
+            found.append(Run(again, first, step, each, length // each))
     best = max(found, key=lambda run: run.count)
     # Two values far apart are the end of one pattern and the beginning of another.
     pair = best.count == 2 and abs(best.step) > 1
