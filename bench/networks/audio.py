@@ -13,7 +13,7 @@ import numpy as np
 from bench.networks.attention import apart, block
 from bench.networks.builder import Net, normal, uniform
 
-BANDS, HEAD = 80, 64
+BANDS, HEAD, POSITIONS = 80, 64, 1500
 
 
 def whisper_tiny(net: Net, size: int) -> None:
@@ -23,8 +23,12 @@ def whisper_tiny(net: Net, size: int) -> None:
     x = net.gelu(net.conv(x, "conv1", width, 3, plain=True))
     x = net.gelu(net.conv(x, "conv2", width, 3, stride=2, pads=[1, 1], plain=True))
     x = net.transpose(x, 0, 2, 1)
-    where = net.weight("embed_positions.weight", net.shape(x)[1:], normal(0.5))
-    x = net.add(x, where)
+    tokens = POSITIONS if net.resizable else net.shape(x)[1]
+    where = net.weight("embed_positions.weight", (tokens, width), normal(0.5))
+    if net.resizable:
+        first, axis = (net.constant(np.array([0])) for _ in range(2))
+        where = net.op("Slice", [where, first, net.size(x, 1), axis])
+    x = net.op("Add", [x, where], "positions" if net.resizable else "")
     attention = partial(apart, net, heads=width // HEAD, key_bias=False)
     for number in range(4):
         x = block(net, x, f"layers/{number}", attention, epsilon=1e-5)

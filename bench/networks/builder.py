@@ -58,7 +58,8 @@ class Net:
     opset; seed of the weights; batch, and `symbolic` if the file shall call it "batch";
     width: factor of all channel counts; fold: BatchNormalization goes into the
     convolution before it; numbered: tensors have numbers for names, as old exporters
-    gave them; listed: initializers are inputs as well, as up to IR version 3.
+    gave them; listed: initializers are inputs as well, as up to IR version 3;
+    resizable: positions are computed by nodes from the shape, as where it is open.
     hidden: names of BatchNormalization nodes that the published network does not have.
     words: of inputs of integers, how many there are to choose from.
     """
@@ -72,6 +73,7 @@ class Net:
     fold: bool = False
     numbered: bool = False
     listed: bool = False
+    resizable: bool = False
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     types: dict[str, onnx.TypeProto] = field(default_factory=dict)
     weights: dict[str, Weight] = field(default_factory=dict)

@@ -172,8 +172,8 @@ def detect(net: Net, maps: list[str], *, heavy: bool) -> str:
 
     heavy: whole convolutions before the classes, not depthwise ones.
     """
-    found, anchors, strides = [], [], []
-    for number, (x, stride) in enumerate(zip(maps, STRIDES, strict=True)):
+    found = []
+    for number, x in enumerate(maps):
         height, width = net.shape(x)[2:]
         name = f"head/cv2.{number}"
         y = unit(net, unit(net, x, f"{name}.0", 64, 3), f"{name}.1", 64, 3)
@@ -188,9 +188,6 @@ def detect(net: Net, maps: list[str], *, heavy: bool) -> str:
         scores = net.conv(y, f"{name}.2", CLASSES, plain=True, gain=1)
         y = net.concat([boxes, scores])
         found.append(net.reshape(y, net.batch, 4 * BINS + CLASSES, height * width))
-        rows, columns = np.divmod(np.arange(height * width), width)
-        anchors.append(np.stack([columns, rows]) + 0.5)
-        strides.append(np.full(height * width, stride))
     boxes, scores = net.split(net.concat(found, 2), 4 * BINS, CLASSES)
     count = net.shape(boxes)[2]
     y = net.transpose(net.reshape(boxes, net.batch, 4, BINS, count), 0, 2, 1, 3)
@@ -198,13 +195,48 @@ def detect(net: Net, maps: list[str], *, heavy: bool) -> str:
     bins = net.weight("head/dfl/conv.weight", (1, BINS, 1, 1), distances)
     y = net.op("Conv", [y, bins], "head/dfl/conv", kernel_shape=[1, 1])
     near, far = net.split(net.reshape(y, net.batch, 4, count), 2, 2)
-    at = net.constant(np.concatenate(anchors, 1)[None].astype(np.float32))
-    low, high = net.op("Sub", [at, near]), net.add(at, far)
+    names = ("low", "high", "steps") if net.resizable else ("", "", "")
+    at, step = (computed_anchors if net.resizable else anchors)(net, maps)
+    low, high = net.op("Sub", [at, near], names[0]), net.op("Add", [at, far], names[1])
     centre = net.op("Div", [net.add(low, high), net.constant(np.float32(2))])
     y = net.concat([centre, net.op("Sub", [high, low])])
-    step = net.constant(np.concatenate(strides)[None].astype(np.float32))
-    y = net.op("Mul", [y, step])
+    y = net.op("Mul", [y, step], names[2])
     return net.concat([y, net.op("Sigmoid", [scores])])
+
+
+def anchors(net: Net, maps: list[str]) -> tuple[str, str]:
+    """Where the boxes of all maps are, and the strides of their maps, as constants."""
+    places, strides = [], []
+    for x, stride in zip(maps, STRIDES, strict=True):
+        height, width = net.shape(x)[2:]
+        rows, columns = np.divmod(np.arange(height * width), width)
+        places.append(np.stack([columns, rows]) + 0.5)
+        strides.append(np.full(height * width, stride))
+    both = np.concatenate(places, 1)[None], np.concatenate(strides)[None]
+    at, step = (net.constant(each.astype(np.float32)) for each in both)
+    return at, step
+
+
+def computed_anchors(net: Net, maps: list[str]) -> tuple[str, str]:
+    """The same as torch traces it: ranges and a grid of the sizes of the maps."""
+    zero, one, line = (net.constant(np.array(v)) for v in (0, 1, [1, -1]))
+    places, strides = [], []
+    for x, stride in zip(maps, STRIDES, strict=True):
+        sizes = [net.size(x, axis) for axis in (2, 3)]
+        grid = net.concat(sizes, 0)
+        rows = []
+        for size, axis in ((sizes[1], 0), (sizes[0], 1)):
+            count = net.op("Squeeze", [size])
+            y = net.op("Cast", [net.op("Range", [zero, count, one])], to=1)
+            y = net.add(y, net.constant(np.float32(0.5)))
+            y = net.op("Unsqueeze", [y, net.constant(np.array([axis]))])
+            rows.append(net.op("Reshape", [net.op("Expand", [y, grid]), line]))
+        places.append(net.concat(rows, 0))
+        count = net.op("Mul", sizes)
+        strides.append(
+            net.op("Expand", [net.constant(np.full(1, stride, np.float32)), count])
+        )
+    return net.concat(places, 1), net.concat(strides, 0)
 
 
 def distances(_rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
