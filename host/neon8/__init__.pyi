@@ -25,6 +25,8 @@ from neon8.quant.scale_table import ScaleTable as ScaleTable
 from neon8.quant.scale_table import TensorScale as TensorScale
 from neon8.refine.diagnosis import Diagnosis as Diagnosis
 from neon8.refine.diagnosis import diagnose_model as diagnose_model
+from neon8.report.facts import Report as Report
+from neon8.report.gather import report_model as report_model
 from neon8.runtime import Model as Model
 from neon8.runtime import Session as Session
 from neon8.runtime import ThreadPool as ThreadPool

@@ -36,6 +36,7 @@ COMMANDS = (
     "evaluate",
     "compare",
     "diagnose",
+    "report",
     "qat",
     "inspect",
     "convert",

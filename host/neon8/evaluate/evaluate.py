@@ -16,7 +16,7 @@ from neon8.data.parallel import side_by_side
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
 from neon8.evaluate.detection import Matching
-from neon8.evaluate.heads import Option
+from neon8.evaluate.heads import Heads, Option
 from neon8.evaluate.labels import check_labels, hint, with_offset
 from neon8.evaluate.metrics import Evaluation, Tally, by_row, summary, tally_of
 from neon8.evaluate.runner import FloatRunner, open_float
@@ -41,12 +41,37 @@ class _Ran:
     wanted: dict[str, Array] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seen:
+    """A run of a network beside its reference, whose outputs are `wanted`.
+
+    rows: how many samples it has.  tasks: names; values: what each says of the samples.
+    reading, floor: of the scores of the first output, as tally_of() takes them.  heads:
+    of a detector.
+    """
+
+    sample: Sample
+    wanted: dict[str, Array]
+    got: dict[str, Array]
+    rows: int
+    tasks: tuple[str, ...]
+    values: list[list[float]]
+    reading: Reading
+    floor: float
+    heads: Heads | None
+
+
+def nobody(_seen: Seen) -> None:
+    """Look at no single run."""
+
+
 @takes("network", "data", "target", "run", "evaluate", "judge")
 def evaluate_model(
     model: str | Path,
     data: Data,
     *,
     watch: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+    seen: Callable[[Seen], None] = nobody,
     settings: Settings = DEFAULTS,
     **_keywords: Any,
 ) -> Evaluation:
@@ -55,7 +80,8 @@ def evaluate_model(
     data: a path, or arrays, see observe_model().  A reference has the same inputs; its
     first output is the one that is classified, and outputs are paired by name, or in
     order if the names differ.  watch: wraps what there is for each sample, as tqdm
-    does.  GraphError, ModelError, DataError, SetupError, SettingsError.
+    does.  seen: told each run beside a reference, in their order.  GraphError,
+    ModelError, DataError, SetupError, SettingsError.
     """
     asked, shapes = settings.evaluate, settings.network.shapes
     reference, label_offset = asked.reference, asked.label_offset
@@ -107,23 +133,37 @@ def evaluate_model(
                     here = replace(known, labelled=bool(sample.labels))
                     judged = Judged(tasks_of(ran.wanted, here))
                 got = dict(zip(ran.wanted, mine, strict=True))
-                judged.add(
-                    [
-                        task.values(ran.wanted, got, sample.labels, rows)
-                        for task in judged.tasks
-                    ]
-                )
+                values = [
+                    task.values(ran.wanted, got, sample.labels, rows)
+                    for task in judged.tasks
+                ]
+                judged.add(values)
                 read = read or reading_of(compared, ran.wanted, rows)
             check_labels(sample, mine[0], rows, label_offset)
             step = runner.steps.get(next(iter(ran.outputs)), 0.0)
+            floor = max(LEAST, step / 2)  # what the first output tells from 0
             tally += tally_of(
                 mine,
                 rows=rows,
                 labels=sample.labels,
                 reference=wanted,
                 reading=read,
-                floor=max(LEAST, step / 2),  # what the first output tells from 0
+                floor=floor,
             )
+            if ran.wanted is not None and read is not None:
+                seen(
+                    Seen(
+                        sample=sample,
+                        wanted=ran.wanted,
+                        got=got,
+                        rows=rows,
+                        tasks=tuple(task.name for task in judged.tasks),
+                        values=values,
+                        reading=read,
+                        floor=floor,
+                        heads=boxes.heads,
+                    )
+                )
     if tally.n == 0:
         raise DataError("no samples to evaluate")
     return summary(

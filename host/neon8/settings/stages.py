@@ -448,6 +448,35 @@ class DiagnoseSettings(Stage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSettings(Stage):
+    """What a report has beside the network, its table and its .n8 file."""
+
+    calibration: Path | None = setting(
+        None,
+        "the calibration file, for histograms and what each method would choose",
+        path(),
+        option="--calib",
+        metavar="M.calib",
+    )
+    others: tuple[Path, ...] = setting(
+        (),
+        "tables to compare with, on the same samples",
+        several(path()),
+        option="--compare",
+        metavar="OTHER.scales.json",
+    )
+    search: Path | None = setting(
+        None,
+        "the steps of a search for more bits, which `calibrate --curve` wrote",
+        path(),
+        metavar="F.json",
+    )
+    shown: int = setting(
+        12, "how many samples are shown, those that lose most", whole(0), metavar="N"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertSettings(Stage):
     """What a calibration file of another tool does not say."""
 
@@ -521,6 +550,7 @@ class Settings:
     judge: JudgeSettings = JudgeSettings()
     compare: CompareSettings = CompareSettings()
     diagnose: DiagnoseSettings = DiagnoseSettings()
+    report: ReportSettings = ReportSettings()
     convert: ConvertSettings = ConvertSettings()
     train: TrainSettings = TrainSettings()
 

@@ -3,7 +3,8 @@
 
 from os import PathLike
 
-from neon8.settings.stages import Settings
+from neon8.settings.fields import settings_of
+from neon8.settings.stages import STAGES, Settings
 
 PREPROCESS = "PREPROCESS.toml"
 """In a command: the file of what Python was given as an object."""
@@ -24,3 +25,21 @@ def preprocess_again(settings: Settings) -> list[str]:
         return []
     known = isinstance(given, str | PathLike)
     return ["--preprocess", str(given) if known else PREPROCESS]
+
+
+def options_again(settings: Settings, *stages: str) -> list[str]:
+    """The words of whatever is not the default in these stages."""
+    words = []
+    for stage in stages:
+        chosen = getattr(settings, stage)
+        for name, each in settings_of(STAGES[stage]).items():
+            value = getattr(chosen, name)
+            if name == "shapes":
+                words += shapes_again(settings)
+            elif name == "preprocess":
+                words += preprocess_again(settings)
+            elif value != each.default:
+                plain = isinstance(value, str | int | float | PathLike)
+                said = str(value) if plain else str(each.metavar)
+                words += [each.option] if value is True else [each.option, said]
+    return words

@@ -16,8 +16,17 @@ from neon8.cli.main import COMMANDS, main
 PRINTING = ("evaluate", "compare", "diagnose", "inspect")
 
 THIRD_PARTY = {
-    *("cffi", "dask", "distributed", "elftools", "numpy", "onnx", "onnx.reference"),
-    *("onnxruntime", "PIL", "torch", "tqdm", "yaml"),
+    *(
+        "cffi",
+        "dask",
+        "distributed",
+        "elftools",
+        "grandalf",
+        "numpy",
+        "onnx",
+        "onnx.reference",
+    ),
+    *("jinja2", "onnxruntime", "PIL", "torch", "tqdm", "yaml"),
 }
 CALIBRATES = {"numpy", "cffi", "onnx", "onnxruntime", "PIL"}
 LOADED = {
@@ -30,6 +39,7 @@ LOADED = {
     "evaluate": CALIBRATES,
     "compare": CALIBRATES,
     "diagnose": CALIBRATES,
+    "report": {*CALIBRATES, "grandalf", "jinja2"},
     "qat": {"numpy", "cffi", "onnx", "torch", "tqdm"},  # torch loads tqdm
     "convert": {"numpy", "onnx", "yaml"},
     "inspect": {"numpy", "cffi", "onnx", "yaml", "elftools"},
@@ -77,6 +87,7 @@ def words(tiny, tmp_path_factory):
         "evaluate": (tiny.n8, *data, "--reference", tiny.onnx),
         "compare": (calib, tiny.onnx, *data, "--methods", "mse", "--schemes", "auto"),
         "diagnose": (tiny.onnx, tiny.table, *data, "--top", 1),
+        "report": (tiny.onnx, tiny.table, tiny.n8, *data, "--top", 1),
         "qat": (f"{model}:build", "--data", tiny.labelled, "--batch", 4),
         "convert": (tiny.table, "--to", "ncnn"),
         "inspect": (tiny.n8,),

@@ -23,6 +23,7 @@ FUNCTIONS = {
     "compile": neon8.compile_model,
     "evaluate": neon8.evaluate_model,
     "diagnose": neon8.diagnose_model,
+    "report": neon8.report_model,
     "convert": neon8.convert_table,
     "inspect": neon8.inspect_file,
 }

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two tables of one network: how their entries differ, and which serves it better."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from neon8.compile.compiler import compile_model
+from neon8.data.samples import Data
+from neon8.errors import TableError
+from neon8.evaluate.evaluate import evaluate_model
+from neon8.evaluate.measure import Figures
+from neon8.evaluate.ranking import changes, rank_figures
+from neon8.quant import table_json
+from neon8.quant.reasons import condensed
+from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+from neon8.report.facts import Compared, Difference
+from neon8.report.samples import Book
+from neon8.settings.stages import Settings
+from neon8.text import counted
+
+Entry = TensorScale | LayerScale
+
+
+def load_table(path: Path, digest: str) -> ScaleTable:
+    """Read a table of this network.  TableError."""
+    table = table_json.load(path)
+    if table.model_digest != digest:
+        raise TableError(
+            f"{path}: is of another network, {table.model_name} "
+            f"({table.model_digest[:12]}..., not {digest[:12]}...); give one of this"
+        )
+    return table
+
+
+def compared(
+    path: Path,
+    other: ScaleTable,
+    table: ScaleTable,
+    mine: Figures,
+    *,
+    model: Path,
+    data: Data,
+    settings: Settings,
+) -> Compared:
+    """Compile another table, run it on the same samples, and compare.
+
+    mine: what this table gives on them.  CompileError.
+    """
+    file = compile_model(model, other, shapes=settings.network.shapes)
+    book = Book(0)
+    with TemporaryDirectory() as folder:
+        compiled = Path(folder) / f"{path.stem}.n8"
+        compiled.write_bytes(file)
+        found = evaluate_model(compiled, data, settings=settings, seen=book.add)
+    theirs = book.figures()
+    return Compared(
+        table=str(path),
+        size=len(file),
+        evaluation=found,
+        gain=rank_figures([theirs, mine], 0).gains[1],
+        gains=changes(theirs, mine),
+        differences=tuple(differences(table, other)),
+    )
+
+
+def differences(table: ScaleTable, other: ScaleTable) -> Iterator[Difference]:
+    """The entries that are not the same."""
+    yield from _differences("tensor", table.tensors, other.tensors)
+    yield from _differences("layer", table.layers, other.layers)
+
+
+def _differences(
+    what: str, mine: Mapping[str, Entry], theirs: Mapping[str, Entry]
+) -> Iterator[Difference]:
+    for name in dict.fromkeys((*mine, *theirs)):
+        one, two = mine.get(name), theirs.get(name)
+        if one == two:
+            continue
+        changed = ""
+        if one is not None and two is not None:
+            names = [each.name for each in fields(one)]
+            changed = ", ".join(
+                n for n in names if getattr(one, n, None) != getattr(two, n, None)
+            )
+        yield Difference(
+            name=name,
+            what=f"{what}: {changed}" if changed else what,
+            this=_said(one),
+            other=_said(two),
+        )
+
+
+def _said(entry: Entry | None) -> str:
+    if entry is None:
+        return "not there"
+    if isinstance(entry, TensorScale):
+        kind = "float32" if entry.float32 else f"{entry.scheme}, {entry.bits} bits"
+        said = f"{kind}, {entry.threshold[0]:.4g} .. {entry.threshold[1]:.4g}"
+    else:
+        scales = entry.weight_scales
+        said = f"{entry.bits} bits, {entry.rounding}, {counted(len(scales), 'scale')} "
+        said += f"{min(scales):.4g} .. {max(scales):.4g}"
+    reasons = condensed(entry.reasons)
+    return f"{said}, {reasons}" if reasons else said

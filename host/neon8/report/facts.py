@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report says.  gather.py collects it; the writers only write it.
+
+Whatever evaluate, diagnose, inspect and solve have values for is such a value here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from neon8.evaluate.metrics import Evaluation
+from neon8.evaluate.ranking import Gain
+from neon8.quant.scale_table import LayerScale, TensorScale
+from neon8.refine.diagnosis import Diagnosis
+from neon8.refine.losses import TensorLoss
+from neon8.refine.remedies import Remedy
+from neon8.refine.split import Split
+from neon8.runtime import StepInfo
+from neon8.text import finite
+
+FORMAT, VERSION = "neon8 report", 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A number that is claimed, and the command that shows it.
+
+    low, high: its 95 % range, None where there is none.  unit: "%", "dB", "bytes" ...
+    """
+
+    name: str
+    value: float
+    unit: str
+    meaning: str
+    command: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """How long a run takes on a core that is not here, in milliseconds."""
+
+    core: str
+    low: float
+    high: float
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The range that a method of calibration would choose."""
+
+    method: str
+    threshold: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """What calibration saw of a tensor: counts of equal bins from `low` to `high`."""
+
+    low: float
+    high: float
+    counts: tuple[int, ...]
+    zeros: int
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorFacts:
+    """A tensor with a scale.  loss: None where it is not run by itself.
+
+    reasons: what its codes mean.  values: None without a calibration file.
+    """
+
+    name: str
+    scale: TensorScale
+    reasons: tuple[str, ...]
+    loss: TensorLoss | None = None
+    values: Values | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightFacts:
+    """The weights of a layer, in float, by output channel.  scale: its entry."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    scale: LayerScale
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerFacts:
+    """A node of the network, in order of execution.
+
+    inputs: tensors that it reads, but constants.  tensors: those that it makes and that
+    have scales.  steps: of the .n8 file that are called so; within: the one that makes
+    its output where it has none.  precision: int8, int16, float32, or "" where only
+    integers or parts of another step come out.  loss: of its output, the tensor's that
+    has one.  remedies: for it or its tensors.
+    """
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    shape: tuple[int, ...]
+    precision: str
+    steps: tuple[StepInfo, ...]
+    within: str
+    tensors: tuple[TensorFacts, ...]
+    weights: WeightFacts | None
+    split: Split | None
+    remedies: tuple[Remedy, ...]
+
+    @property
+    def loss(self) -> TensorLoss | None:
+        """Of the first tensor that has one."""
+        found = (each.loss for each in self.tensors if each.loss is not None)
+        return next(found, None)
+
+    @property
+    def macs(self) -> int:
+        """Of one run."""
+        return sum(step.macs for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A class and its score."""
+
+    index: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """An object that was found; its corners are shares of the picture's sides."""
+
+    index: int
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleFacts:
+    """A sample that loses much.  wanted: of the FP32 network; got: of the int8 one.
+
+    tasks: by name what they say.  scores: the highest, empty unless it is a classifier.
+    picture: a PNG or JPEG file, None if the network does not take one.
+    """
+
+    name: str
+    sqnr_db: float
+    tasks: dict[str, float]
+    label: int | None
+    wanted: tuple[Score, ...] = ()
+    got: tuple[Score, ...] = ()
+    wanted_boxes: tuple[Box, ...] = ()
+    got_boxes: tuple[Box, ...] = ()
+    picture: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confusion:
+    """Samples that are class `wanted` to the FP32 network, and `got` to the int8 one.
+
+    lost, gained: for how many `wanted` is the label, and `got`.
+    """
+
+    wanted: int
+    got: int
+    samples: int
+    lost: int
+    gained: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """An entry of two tables that is not the same, as text."""
+
+    name: str
+    what: str
+    this: str
+    other: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Another table of the network, compiled and run on the same samples.
+
+    size: of its .n8 file, in bytes.  gain: SQNR of this table over it.  gains: of each
+    output in dB, and of each task.  differences: of the entries.
+    """
+
+    table: str
+    size: int
+    evaluation: Evaluation
+    gain: Gain
+    gains: dict[str, Gain]
+    differences: tuple[Difference, ...]
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """What this table is sure to lose in against the other one."""
+        return tuple(name for name, gain in self.gains.items() if gain.loses)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A step of a search for more bits.  cost: relative to the plain table."""
+
+    cost: float
+    sqnr_db: float | None
+    changed: tuple[str, ...]
+    to: str
+    best: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything.  model, table, compiled: the files.  outputs: of the network.
+
+    where: what runs the kernels.  sum_of_bytes: of the memory for one thread.
+    """
+
+    model: str
+    table: str
+    compiled: str
+    data: str
+    version: str
+    where: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    evaluation: Evaluation
+    diagnosis: Diagnosis
+    layers: tuple[LayerFacts, ...]
+    taken: tuple[TensorFacts, ...]
+    samples: tuple[SampleFacts, ...]
+    confusions: tuple[Confusion, ...]
+    compared: tuple[Compared, ...]
+    curve: tuple[Point, ...]
+    predictions: tuple[Prediction, ...] = ()
+
+    def figure(self, name: str) -> Figure | None:
+        """The figure of this name, None if this network has none."""
+        return next((each for each in self.figures if each.name == name), None)
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """One object; null for what is not known or finite; without pictures."""
+    facts = finite(_value(report))
+    return {"format": FORMAT, "format_version": VERSION, **facts}  # type: ignore[dict-item]
+
+
+def _value(value: Any) -> Any:
+    if is_dataclass(value):
+        return dict(_fields(value))
+    if isinstance(value, dict):
+        return {name: _value(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_value(each) for each in value]
+    return value
+
+
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    for each in fields(value):
+        own = getattr(value, each.name)
+        if not isinstance(own, bytes):
+            yield each.name, _value(own)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report_model(): everything that a report says, each thing computed once."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from neon8.calibrate import calib_file
+from neon8.data.picture import picture
+from neon8.data.samples import Data, loaded
+from neon8.errors import ModelError
+from neon8.evaluate.evaluate import evaluate_model
+from neon8.evaluate.network import open_network
+from neon8.machines import NATIVE
+from neon8.quant.scale_table import ScaleTable
+from neon8.refine.diagnosis import SAMPLES, Progress, diagnose_model, no_progress
+from neon8.report import figures, search
+from neon8.report.compared import compared, load_table
+from neon8.report.facts import Report, SampleFacts, Values
+from neon8.report.layers import layers_of, seen_values, tensors_of
+from neon8.report.samples import Book, Kept
+from neon8.runtime import Model, StepInfo
+from neon8.runtime.emulate import EmulatedModel
+from neon8.settings.reader import takes
+from neon8.settings.stages import DEFAULTS, Settings, TargetSettings
+from neon8.settings.words import options_again
+from neon8.version import __version__
+
+HERE = "this machine"
+
+
+@takes("network", "data", "target", "run", "evaluate", "judge", "diagnose", "report")
+def report_model(
+    model: str | Path,
+    table: str | Path,
+    compiled: str | Path,
+    data: Data,
+    *,
+    progress: Progress = no_progress,
+    settings: Settings = DEFAULTS,
+    **_keywords: Any,
+) -> Report:
+    """Gather what is known of a network, its scale table and its .n8 file.
+
+    data: a path, see observe_model(); take samples that did not calibrate the network.
+    All of them are run; the diagnosis takes the first 20.  The int8 network runs on
+    this machine, with the results of any other; target, cpu and isa say whose kernels
+    are told.  progress: told a stage, how much of it is done, and of how much.  As
+    evaluate_model() and diagnose_model(); CalibrationError, TableError: a file is of
+    another network.  ModelError: the .n8 file is of another network or table.
+    """
+    onnx, wanted = Path(model), settings.report
+    network = open_network(onnx, shapes=settings.network.shapes)
+    graph = network.graph
+    scales = load_table(Path(table), graph.digest)
+    others = [(path, load_table(path, graph.digest)) for path in wanted.others]
+    curve = () if wanted.search is None else search.load(wanted.search)
+    seen: dict[str, Values] = {}
+    if wanted.calibration is not None:
+        observation = calib_file.load(wanted.calibration)
+        seen = seen_values(observation, graph, scales)
+    with _opened(Path(compiled), settings.target) as opened:
+        facts, memory, steps = opened.facts, opened.memory, opened.steps
+    _check(Path(compiled), facts.digest, steps, graph.digest, scales)
+
+    asked = replace(settings.evaluate, reference=settings.evaluate.reference or onnx)
+    here = replace(settings, evaluate=asked, target=TargetSettings())
+    watch, book = partial(_watched, progress), Book(wanted.shown)
+    evaluation = evaluate_model(
+        compiled, data, settings=here, watch=watch, seen=book.add
+    )
+    few = min(settings.data.limit or SAMPLES, SAMPLES)
+    part = replace(settings, data=replace(settings.data, limit=few))
+    diagnosis = diagnose_model(onnx, table, data, settings=part, progress=progress)
+    measure = partial(
+        compared,
+        table=scales,
+        mine=book.figures(),
+        model=onnx,
+        data=data,
+        settings=here,
+    )
+    found = tuple(measure(path, other) for path, other in others)
+    tensors = tensors_of(graph, scales, diagnosis, seen)
+    files = (str(model), str(table), str(compiled), _path(data))
+    said = _Commands(files, here, settings)
+    preprocess = loaded(settings.data.preprocess)
+    show = partial(_shown, bgr=preprocess is not None and preprocess.color == "bgr")
+    return Report(
+        model=files[0],
+        table=files[1],
+        compiled=files[2],
+        data=files[3],
+        version=__version__,
+        where=_where(settings.target),
+        inputs=graph.inputs,
+        outputs=graph.outputs,
+        figures=(
+            *figures.of_evaluation(evaluation, said.evaluate),
+            *figures.of_model(facts.size, memory.total(), steps, said.inspect),
+            *figures.of_table(len(diagnosis.guards), said.inspect_table),
+            *figures.of_compared(found, said.report),
+        ),
+        evaluation=evaluation,
+        diagnosis=diagnosis,
+        layers=layers_of(graph, scales, diagnosis, tensors, steps),
+        taken=tuple(tensors[name] for name in graph.inputs if name in tensors),
+        samples=tuple(map(show, book.kept())),
+        confusions=book.confusions(),
+        compared=found,
+        curve=curve,
+    )
+
+
+class _Commands:
+    """What shows the figures, ready to paste."""
+
+    def __init__(
+        self, files: tuple[str, str, str, str], here: Settings, settings: Settings
+    ) -> None:
+        model, table, compiled, data = files
+        samples = ["--data", data]
+        again = partial(options_again, settings)
+        self.evaluate = shlex.join(
+            [
+                *("neon8", "evaluate", compiled, *samples),
+                *options_again(here, "network", "data", "evaluate", "judge"),
+            ]
+        )
+        self.inspect = shlex.join(["neon8", "inspect", compiled, *again("target")])
+        self.inspect_table = shlex.join(["neon8", "inspect", table])
+        stages = ("network", "data", "target", "evaluate", "judge", "diagnose")
+        self.report = shlex.join(
+            [
+                *("neon8", "report", model, table, compiled, *samples, *again(*stages)),
+                *("--compare", *map(str, settings.report.others), "-o", "report.html"),
+            ]
+        )
+
+
+def _path(data: Data) -> str:
+    """The path of the samples, or what stands for arrays."""
+    return str(data) if isinstance(data, str | Path) else "DATA"
+
+
+def _where(target: TargetSettings) -> str:
+    return HERE if target.target == NATIVE else f"{target.target}, {target.core}"
+
+
+@contextmanager
+def _opened(path: Path, where: TargetSettings) -> Iterator[Model | EmulatedModel]:
+    """Open an .n8 file where its kernels are to be told."""
+    isa, most = where.isa, where.max_bytes
+    if where.target == NATIVE:
+        with Model.open(path, isa=isa, max_bytes=most) as model:
+            yield model
+        return
+    with EmulatedModel(path, where.target, where.core, isa, max_bytes=most) as emulated:
+        yield emulated
+
+
+def _check(
+    path: Path,
+    digest: str,
+    steps: Iterable[StepInfo],
+    wanted: str,
+    table: ScaleTable,
+) -> None:
+    """ModelError: the .n8 file was compiled from another network or table."""
+    if digest != wanted:
+        raise ModelError(
+            f"{path}: was compiled from another network ({digest[:12]}..., not "
+            f"{wanted[:12]}...); compile this one"
+        )
+    for step in steps:
+        entry = table.tensors.get(step.output)
+        if entry is not None and step.quantized and step.scale != entry.scale:
+            raise ModelError(
+                f"{path}: was compiled with another table: {step.output!r} has scale "
+                f"{step.scale:.6g}, not {entry.scale:.6g}; compile with this one"
+            )
+
+
+def _watched(progress: Progress, items: Iterable[Any]) -> Iterator[Any]:
+    total = len(items) if isinstance(items, Sized) else None
+    for done, item in enumerate(items, 1):
+        yield item
+        progress("evaluate", done, total)
+
+
+def _shown(kept: Kept, *, bgr: bool) -> SampleFacts:
+    """The facts of a sample, with its picture."""
+    if kept.image is None:
+        return kept.facts
+    return replace(kept.facts, picture=picture(kept.image, bgr=bgr))

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report as one HTML file that loads nothing.
+
+Names come from files that anyone may have made: the template escapes all it is given,
+and the page allows no script but its own.
+"""
+
+import base64
+import hashlib
+import math
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+
+from neon8.inspection.plan import certificate, geometry, memory, scheme
+from neon8.report import charts, words
+from neon8.report.facts import FORMAT, LayerFacts, Report
+from neon8.report.layout import HEIGHT, WIDTH, Drawing, drawing
+from neon8.text import counted, decimals, number, printable, shape, size
+
+LEVELS = (40, 30, 20, 10)
+"""Of dB, where colours change."""
+UNKNOWN = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """A node as it is drawn.  layer: its number, None for an input of the network."""
+
+    layer: int | None
+    name: str
+    operator: str
+    precision: str
+    so_far: str
+    alone: str
+    error: str
+    cost: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """The network as it is drawn.  edges: paths."""
+
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    edges: tuple[str, ...]
+
+
+def as_html(report: Report) -> str:
+    """The whole file."""
+    made = Environment(
+        loader=DictLoader({"page": _own("page.html")}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )
+    made.filters |= {
+        "db": words.decibels,
+        "decimals": decimals,
+        "number": number,
+        "size": size,
+        "shape": shape,
+        "counted": counted,
+    }
+    made.globals |= {
+        "words": words,
+        "charts": charts,
+        "geometry": geometry,
+        "scheme": scheme,
+        "memory": memory,
+        "certificate": certificate,
+        "jpeg": _embedded,
+    }
+    script, style = _own("page.js"), _own("page.css")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return made.get_template("page").render(
+        report=report,
+        format=FORMAT,
+        picture=_picture(report),
+        makers=_makers(report),
+        box=(WIDTH, HEIGHT),
+        levels=LEVELS,
+        script=script,
+        style=style,
+        digest=digest,
+    )
+
+
+def _own(name: str) -> str:
+    """A file of this package."""
+    return files("neon8.report").joinpath(name).read_text("utf-8")
+
+
+def _embedded(picture: bytes) -> str:
+    return f"data:image/jpeg;base64,{base64.b64encode(picture).decode()}"
+
+
+def _makers(report: Report) -> dict[str, int]:
+    """Tensor -> the number of the layer that makes it."""
+    return {
+        name: at for at, layer in enumerate(report.layers) for name in layer.outputs
+    }
+
+
+def _picture(report: Report) -> Picture:
+    """The inputs and the layers, placed."""
+    first = len(report.inputs)
+    places = {name: at for at, name in enumerate(report.inputs)}
+    places |= {name: first + at for name, at in _makers(report).items()}
+    pairs = [
+        (places[name], first + at)
+        for at, layer in enumerate(report.layers)
+        for name in dict.fromkeys(layer.inputs)
+        if name in places
+    ]
+    placed: Drawing = drawing(first + len(report.layers), pairs)
+    inputs = [
+        Box(
+            layer=None,
+            name=name,
+            operator="input",
+            precision=UNKNOWN,
+            so_far="",
+            alone="",
+            error=UNKNOWN,
+            cost=UNKNOWN,
+            x=placed.nodes[at][0],
+            y=placed.nodes[at][1],
+        )
+        for at, name in enumerate(report.inputs)
+    ]
+    layers = [
+        _box(at, layer, placed.nodes[first + at])
+        for at, layer in enumerate(report.layers)
+    ]
+    return Picture(
+        width=placed.width,
+        height=placed.height,
+        boxes=(*inputs, *layers),
+        edges=tuple(charts.edge(points, HEIGHT / 2) for points in placed.edges),
+    )
+
+
+def _box(at: int, layer: LayerFacts, place: tuple[float, float]) -> Box:
+    loss = layer.loss
+    alone = None if loss is None else loss.alone_db
+    return Box(
+        layer=at,
+        name=layer.name,
+        operator=layer.operator,
+        precision=layer.precision or UNKNOWN,
+        so_far="" if loss is None else words.decibels(loss.sqnr_db),
+        alone="" if alone is None else words.decibels(alone),
+        error=_level(None if loss is None else loss.sqnr_db),
+        cost=_level(alone),
+        x=place[0],
+        y=place[1],
+    )
+
+
+def _level(value: float | None) -> str:
+    """'0' for the best, '4' for the worst."""
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    return str(sum(value < level for level in LEVELS))

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures as people read them, the same in HTML and Markdown."""
+
+import math
+
+from neon8.report.facts import Figure, Report
+from neon8.text import size
+
+NAMES = {
+    "loss": "loss",
+    "top1": "top-1",
+    "reference_top1": "top-1 of FP32",
+    "agreement": "top-1 agreement",
+    "f1": "F1 of boxes",
+    "sqnr": "SQNR",
+    "size": "size of the .n8 file",
+    "memory": "memory",
+    "macs": "multiplications",
+    "floats": "float32 results",
+    "guards": "guards",
+    "gain": "gain over the other table",
+    "worse": "sure to be worse",
+}
+"""Of figures, for people."""
+
+
+def decibels(value: float | None) -> str:
+    """'31.2 dB'; '-' for what is not known."""
+    if value is None or math.isnan(value):
+        return "-"
+    return "exact" if value == math.inf else f"{value:.1f} dB"
+
+
+def value_of(figure: Figure) -> str:
+    """The number with its unit."""
+    return _said(figure, figure.value)
+
+
+def range_of(figure: Figure) -> str:
+    """'93.0 % to 99.4 %', or nothing."""
+    if figure.low is None or figure.high is None:
+        return ""
+    return f"{_said(figure, figure.low)} to {_said(figure, figure.high)}"
+
+
+def _said(figure: Figure, value: float) -> str:
+    if figure.unit == "%":
+        return f"{value:.2f} %"
+    if figure.unit == "dB":
+        return decibels(value)
+    if figure.unit == "bytes":
+        return size(int(value)).partition(" (")[0]
+    if figure.name == "macs":
+        return f"{value / 1e6:.1f} million"
+    return f"{value:g}"
+
+
+def verdict(report: Report) -> str:
+    """What matters, in a sentence."""
+    loss, sqnr = report.figure("loss"), report.figure("sqnr")
+    said = f"{report.evaluation.n} samples"
+    if loss is not None:
+        said = f"int8 loses {value_of(loss)} of what the network is for, on {said}"
+        if loss.low is not None:
+            said += f" (95 %: {range_of(loss)})"
+    if sqnr is not None:
+        said += f"; SQNR {value_of(sqnr)}"
+    return said

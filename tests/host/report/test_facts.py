@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report says what evaluate, diagnose, inspect and the table say."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import neon8
+from command_lines import succeed
+from neon8.errors import CalibrationError, ModelError, TableError
+from neon8.report.facts import as_json
+from refusals import refused
+
+
+def test_its_figures_are_those_of_evaluate(whole, files):
+    found = neon8.evaluate_model(files.n8, files.data, reference=files.model)
+    assert whole.evaluation == found
+    assert whole.figure("top1").value == found.top1
+    assert whole.figure("loss").value == -found.change
+    assert whole.figure("agreement").low == found.agreement_range.low
+    assert whole.figure("sqnr").value == found.outputs[0].judged_db
+    assert whole.figure("f1") is None
+
+
+def test_each_command_shows_its_figure(whole, capsys):
+    for name in ("agreement", "size", "guards"):
+        figure = whole.figure(name)
+        text = succeed(capsys, *figure.command.split()[1:])
+        assert name == "guards" or f"{figure.value:.0f}"[:3] in text.replace("_", "")
+
+
+def test_size_and_memory_are_those_of_the_file(whole, files):
+    with neon8.Model.open(files.n8) as model:
+        assert whole.figure("size").value == files.n8.stat().st_size
+        assert whole.figure("memory").value == model.memory.total()
+        macs = sum(step.macs for step in model.steps)
+        assert whole.figure("macs").value == macs
+
+
+def test_a_layer_has_all_that_is_known_of_it(whole, files):
+    table = neon8.load_table(files.table)
+    layer = next(each for each in whole.layers if each.name == "c1")
+    assert (layer.operator, layer.precision, layer.inputs) == (
+        "Conv",
+        "int8",
+        ("image",),
+    )
+    assert layer.steps[0].kernel.startswith("n8_")
+    assert layer.macs == layer.steps[0].macs > 0
+    assert layer.weights.scale == table.layers["c1"]
+    assert len(layer.weights.low) == len(layer.weights.scale.weight_scales) == 8
+    for low, high, scale in zip(
+        layer.weights.low,
+        layer.weights.high,
+        table.layers["c1"].weight_scales,
+        strict=True,
+    ):
+        assert max(-low, high) == pytest.approx(127 * scale, rel=0.01)
+    assert layer.split in whole.diagnosis.layers
+    assert layer.loss in whole.diagnosis.tensors
+    assert layer.remedies
+    assert all(each.target in {"c1", *layer.outputs} for each in layer.remedies)
+    (tensor,) = layer.tensors
+    assert tensor.scale == table.tensors["act1"]
+    assert [each.name for each in whole.taken] == ["image"]
+
+
+def test_a_histogram_counts_what_was_seen(whole, files):
+    (tensor,) = whole.taken
+    seen = neon8.load_observation(files.calib).tensors["image"].histogram
+    assert sum(tensor.values.counts) + tensor.values.zeros == seen.total
+    own = np.histogram(np.load(files.data)["x"], 64, (seen.minimum, seen.maximum))[0]
+    assert np.abs(np.array(tensor.values.counts) - own).sum() < 0.05 * seen.total
+    choices = {each.method: each.threshold for each in tensor.values.choices}
+    one = neon8.load_observation(files.calib)
+    for method in ("minmax", "kl"):
+        table = neon8.solve_observation(one, method=method, plain=True)
+        assert choices[method] == table.tensors["image"].threshold
+
+
+def test_the_samples_that_lose_most_come_first(whole):
+    assert len(whole.samples) == 4
+    moved = [s.wanted[0].index != s.got[0].index for s in whole.samples]
+    assert moved == sorted(moved, reverse=True)
+    still = [s.sqnr_db for s, m in zip(whole.samples, moved, strict=True) if not m]
+    assert still == sorted(still)
+    assert all(each.picture.startswith(b"\xff\xd8") for each in whole.samples)
+    assert all(each.label in range(6) for each in whole.samples)
+
+
+def test_classes_that_change_are_counted(files, tmp_path):
+    """With a spoilt bias the int8 network says one class, whatever it sees."""
+    table = neon8.load_table(files.table)
+    layer = table.layers["fc"]
+    shifts = (9.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    layers = {**table.layers, "fc": replace(layer, bias_correction=shifts)}
+    spoilt, n8 = tmp_path / "t.json", tmp_path / "m.n8"
+    neon8.save_table(replace(table, layers=layers), spoilt)
+    neon8.compile_model(files.model, spoilt, output=n8)
+    found = neon8.report_model(files.model, spoilt, n8, files.data, top=0)
+    evaluation = found.evaluation
+    assert {each.got for each in found.confusions} == {0}
+    changed = sum(each.samples for each in found.confusions)
+    assert 100 * (1 - changed / evaluation.n) == pytest.approx(evaluation.agreement)
+    assert sum(each.lost for each in found.confusions) == evaluation.lost
+    assert sum(each.gained for each in found.confusions) == evaluation.gained
+    assert found.figure("loss").value == -evaluation.change
+
+
+def test_another_table_is_compared(whole, files):
+    (other,) = whole.compared
+    assert other.gain.db > 3  # it clips
+    assert whole.figure("gain").value == other.gain.db
+    assert other.worse == ()
+    assert whole.figure("worse").value == 0
+    (changed,) = [each for each in other.differences if each.name == "act1"]
+    assert "scale" in changed.what
+    assert "threshold" in changed.what
+    assert "override" in changed.other
+    turned = neon8.report_model(
+        files.model,
+        files.other,
+        made_with(files, files.other),
+        files.data,
+        top=0,
+        others=[files.table],
+    )
+    assert turned.compared[0].gain.db == pytest.approx(-other.gain.db)
+    assert turned.figure("worse").value > 0
+
+
+def made_with(files, table):
+    """An .n8 file beside a table."""
+    n8 = table.with_suffix(".n8")
+    neon8.compile_model(files.model, table, output=n8)
+    return n8
+
+
+def test_the_search_is_read(whole, files):
+    steps = json.loads(files.search.read_text())["steps"]
+    assert [each.cost for each in whole.curve] == [each["cost"] for each in steps]
+    assert sum(each.best for each in whole.curve) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "has no steps"),
+        ('{"steps": []}', "has no steps"),
+        ('{"steps": [3]}', "step 0: is no object"),
+        ('{"steps": [{"tensors": [], "best": 1}]}', "expected a list of tensors"),
+        ('{"steps": [{"tensors": [], "best": true}]}', "cost: None is not a number"),
+        ('{"steps": [{"tensors": [], "best": true, "cost": -1}]}', "is no cost"),
+        (
+            '{"steps": [{"tensors": [3], "best": true, "cost": 1}]}',
+            "tensors: expected a string",
+        ),
+    ],
+)
+def test_a_search_that_is_none_is_refused(files, tmp_path, text, said):
+    spoilt = tmp_path / "c.json"
+    spoilt.write_text(text)
+    with refused(TableError, f"{spoilt}:1", said):
+        report_of(files, search=spoilt)
+
+
+def report_of(files, *, n8=None, table=None, **more):
+    parts = (files.model, table or files.table, n8 or files.n8, files.data)
+    return neon8.report_model(*parts, top=0, **more)
+
+
+def test_files_of_another_network_are_refused(files, tiny, tmp_path):
+    import onnx
+
+    path = tmp_path / "a.onnx"
+    onnx.save(tiny.net(seed=5), path)
+    x = np.load(tiny.data)["x"]
+    table, calib = tmp_path / "a.json", tmp_path / "a.calib"
+    neon8.save_table(neon8.calibrate_model(path, x), table)
+    neon8.observe_model(path, x, output=calib)
+    n8 = tmp_path / "a.n8"
+    neon8.compile_model(path, table, output=n8)
+    with refused(TableError, table, "is of another network"):
+        report_of(files, table=table)
+    with refused(TableError, table, "is of another network"):
+        report_of(files, others=[table])
+    with refused(ModelError, n8, "was compiled from another network"):
+        report_of(files, n8=n8)
+    with refused(CalibrationError, "", "is of another model"):
+        report_of(files, calibration=calib)
+
+
+def test_an_n8_file_with_another_table_is_refused(files):
+    with refused(ModelError, "", "was compiled with another table: 'act1' has scale"):
+        report_of(files, n8=made_with(files, files.other))
+
+
+def test_kernels_are_those_of_the_level_that_is_asked_for(files):
+    found = report_of(files, isa="c")
+    kernels = {step.kernel for each in found.layers for step in each.steps}
+    assert kernels
+    assert all(each.endswith("_c") for each in kernels if each.startswith("n8_"))
+
+
+def test_json_is_whole_and_plain(whole):
+    text = json.dumps(as_json(whole), allow_nan=False)
+    value = json.loads(text)
+    assert (value["format"], value["format_version"]) == ("neon8 report", 1)
+    assert value["diagnosis"]["n"] == whole.diagnosis.n
+    assert "picture" not in value["samples"][0]
+    assert {each["name"] for each in value["figures"]} >= {"loss", "size", "gain"}
+    assert value["layers"][0]["steps"][0]["kernel"].startswith("n8_")
+    assert value["predictions"] == []
+
+
+def test_without_labels_the_loss_is_of_agreement(files, tiny):
+    found = neon8.report_model(files.model, files.table, files.n8, tiny.data, top=0)
+    assert found.figure("top1") is None
+    loss, agreement = found.figure("loss"), found.figure("agreement")
+    assert loss.value == pytest.approx(100 - agreement.value)
+    assert math.isfinite(loss.value)

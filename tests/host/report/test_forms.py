@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three forms of a report, and the command that writes them."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import neon8
+from command_lines import refuse, succeed
+from neon8.cli.main import main
+from neon8.report.facts import Prediction
+from neon8.report.html import as_html
+from neon8.report.layout import HEIGHT, WIDTH, drawing
+from neon8.report.markdown import as_markdown, code
+from onnx_nets import chain, save
+
+VOID = {"meta", "link", "img", "input", "br", "hr", "path", "rect", "circle"}
+HOSTILE = "</script><img src=x onerror=alert(1)>|`@all`\n\u202e\x00{{7*7}}\"'&"
+
+
+class Page(HTMLParser):
+    """Checks that elements nest, and keeps them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen, self.ids, self.links = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        assert len(values) == len(attrs)
+        self.seen.append((tag, values))
+        self.ids += [values["id"]] if "id" in values else []
+        href = values.get("href", "")
+        self.links += [href[1:]] if href.startswith("#") else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def count(self, tag):
+        return sum(each == tag for each, _ in self.seen)
+
+
+def test_the_page_is_sound_and_needs_nothing_else(whole):
+    text = as_html(whole)
+    page = Page(text)
+    assert text.startswith("<!doctype html>")
+    assert len(set(page.ids)) == len(page.ids)
+    assert set(page.links) <= set(page.ids)
+    for _, values in page.seen:
+        for name in ("src", "href", "srcset", "data", "action"):
+            assert values.get(name, "#").startswith(("#", "data:image/jpeg;base64,"))
+        assert not any(name.startswith("on") for name in values)
+    assert "http" not in re.sub(r"http-equiv", "", text).replace("www.w3.org", "")
+    assert "@import" not in text
+    assert page.count("script") == 1
+    assert page.count("img") == len(whole.samples)
+    layers = [v["id"] for t, v in page.seen if t == "details" and "id" in v]
+    assert len(layers) == len(whole.layers)
+
+
+def test_the_page_is_small(whole):
+    assert len(as_html(whole)) < 100_000
+
+
+def test_all_forms_have_predictions_once_there_are_some(whole):
+    said = Prediction(core="cortex-a53", low=1.5, high=2, command="neon8 profile")
+    assert whole.predictions == ()
+    more = replace(whole, predictions=(said,))
+    for form in (as_html, as_markdown):
+        assert "cortex-a53" in form(more)
+        assert "cortex-a53" not in form(whole)
+        assert "ms a run" not in form(whole)
+
+
+def rename(report, name):
+    """The report with a hostile name wherever a file gives one."""
+    layers = tuple(
+        replace(
+            each,
+            name=name,
+            operator=name,
+            outputs=(name, *each.outputs),
+            inputs=(name, *each.inputs),
+            within=name,
+            steps=tuple(
+                replace(s, reason=name, chosen=name, passed=name) for s in each.steps
+            ),
+            tensors=tuple(replace(t, name=name) for t in each.tensors),
+            remedies=tuple(replace(r, target=name, how=name) for r in each.remedies),
+        )
+        for each in report.layers
+    )
+    samples = tuple(replace(s, name=name, tasks={name: 1.0}) for s in report.samples)
+    compared = tuple(
+        replace(
+            each,
+            table=name,
+            gains={name: each.gain},
+            differences=tuple(
+                replace(d, name=name, this=name) for d in each.differences
+            ),
+        )
+        for each in report.compared
+    )
+    found = report.diagnosis
+    diagnosis = replace(
+        found,
+        guards=(name,),
+        plan=tuple(replace(r, target=name) for r in found.remedies[:1]),
+        tensors=tuple(replace(t, name=name, layer=name) for t in found.tensors),
+    )
+    return replace(
+        report,
+        model=name,
+        table=name,
+        compiled=name,
+        data=name,
+        inputs=(name,),
+        layers=layers,
+        samples=samples,
+        compared=compared,
+        diagnosis=diagnosis,
+        figures=tuple(replace(each, command=name) for each in report.figures),
+        curve=tuple(replace(each, changed=(name,), to=name) for each in report.curve),
+    )
+
+
+def test_hostile_names_stay_text_in_html(whole):
+    before, after = Page(as_html(whole)), Page(as_html(rename(whole, HOSTILE)))
+    assert after.count("script") == before.count("script") == 1
+    assert after.count("img") == before.count("img")
+    assert not any(n.startswith("on") for _, values in after.seen for n in values)
+    text = as_html(rename(whole, HOSTILE))
+    assert "\x00" not in text
+    assert "\u202e" not in text
+    assert "{{7*7}}" in text
+
+
+def test_hostile_names_stay_text_in_markdown(whole):
+    text = as_markdown(rename(whole, HOSTILE))
+    plain = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+    for word in ("<img", "@all", "script", "7*7"):
+        assert word in text
+        assert word not in plain
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", text)
+
+
+def test_tables_of_markdown_have_whole_rows(whole):
+    for report in (whole, rename(whole, "a|b\\|c")):
+        width = 0
+        for line in as_markdown(report).splitlines():
+            if not line.startswith("|"):
+                width = 0
+                continue
+            cells = len(re.findall(r"(?<!\\)\|", line))
+            width = width or cells
+            assert cells == width, line
+
+
+@pytest.mark.parametrize("name", ["a", "a`b", "`", "``a`", "a|b", " a "])
+def test_a_code_span_holds_any_name(name):
+    found = re.fullmatch(r"(`+)(?!`)( ?)(.*?)\2(?<!`)\1", code(name))
+    assert found is not None
+    assert found[3].replace("\\|", "|") == name.strip() or found[3] == name
+
+
+def words(files, output, *more):
+    made = ("report", files.model, files.table, files.n8, "--data", files.data)
+    return (*made, "--top", 0, "-o", output, *more)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "start"),
+    [
+        ("r.html", [], "<!doctype html>"),
+        ("r.md", [], "# int8 report of `"),
+        ("r.json", [], '{\n "format": "neon8 report"'),
+        ("r.txt", ["--format", "markdown"], "# int8 report of `"),
+    ],
+)
+def test_the_command_writes_each_form(files, tmp_path, capsys, name, more, start):
+    out = succeed(capsys, *words(files, tmp_path / name, *more))
+    text = (tmp_path / name).read_text()
+    assert text.startswith(start)
+    assert out.startswith(f"{tmp_path / name}: {len(text.encode())} bytes; int8 loses")
+
+
+def test_the_command_prints_json_where_it_is_asked_to(files):
+    from command_lines import process
+
+    done = process(*words(files, "-", "--format", "json", "-q"))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["evaluation"]["n"] == 24
+
+
+def test_fail_if_writes_and_fails(files, tmp_path, capsys):
+    output = tmp_path / "r.md"
+    good = ("--fail-if", "size > 1000000", "--fail-if", "loss > 90")
+    succeed(capsys, *words(files, output, *good))
+    output.unlink()
+    bad = ("--fail-if", "size > 1000", "--fail-if", "loss > 90")
+    assert main([*map(str, words(files, output, *bad))]) == 3
+    assert capsys.readouterr().err == "neon8: missed: size > 1000\n"
+    assert output.exists()
+
+
+def test_what_cannot_be_judged_writes_nothing(files, tiny, tmp_path, capsys):
+    output = tmp_path / "r.md"
+    line = [*words(files, output, "--fail-if", "top1 < 70")]
+    line[5] = tiny.data  # without labels
+    assert "there is no figure 'top1'" in refuse(capsys, *line)
+    assert not output.exists()
+    text = refuse(capsys, *words(files, output, "--fail-if", "lss > 1"))
+    assert text.startswith("argument --fail-if: 'lss' is unknown; did you mean 'loss'?")
+
+
+def test_nodes_do_not_overlap_and_edges_end_at_them():
+    pairs = [(0, 1), (1, 2), (0, 2), (2, 3), (2, 4), (3, 5), (4, 5), (0, 5), (6, 7)]
+    made = drawing(8, pairs)
+    for at, (x, y) in enumerate(made.nodes):
+        assert WIDTH / 2 <= x <= made.width - WIDTH / 2
+        assert HEIGHT / 2 <= y <= made.height - HEIGHT / 2
+        for u, v in made.nodes[:at]:
+            assert abs(x - u) >= WIDTH or abs(y - v) >= HEIGHT
+    for (a, b), points in zip(pairs, made.edges, strict=True):
+        assert made.nodes[a][1] < made.nodes[b][1]
+        assert points[0] == pytest.approx(made.nodes[a])
+        assert points[-1] == pytest.approx(made.nodes[b])
+
+
+def test_a_network_without_images_or_classes(tmp_path):
+    rng = np.random.default_rng(0)
+    weight = rng.normal(0, 0.5, (8, 8, 1, 1)).astype(np.float32)
+    step = ("Conv", [weight], {"kernel_shape": [1, 1]})
+    path = save(tmp_path, chain([step, ("Relu", [], {}), step], [1, 8, 4, 4]))
+    x = rng.normal(0, 1, (30, 8, 4, 4)).astype(np.float32)
+    table, n8 = tmp_path / "t.json", tmp_path / "m.n8"
+    neon8.save_table(neon8.calibrate_model(path, x), table)
+    neon8.compile_model(path, table, output=n8)
+    found = neon8.report_model(path, table, n8, x, top=1)
+    assert found.figure("loss") is None
+    assert found.samples[0].picture is None
+    assert found.data == "DATA"
+    Page(as_html(found))
+    assert "SQNR" in as_markdown(found)
