@@ -51,12 +51,13 @@ static void set_facts(struct n8_model *model, const struct n8_file_header *h) {
 }
 
 // The values of open dimensions, of what follows from them, and room for arrays that do.
-static enum n8_status choose_shapes(struct n8_reader *reader, const int32_t (*shapes)[8]) {
+static enum n8_status choose_shapes(struct n8_reader *reader, const int32_t (*shapes)[8],
+                                    bool largest) {
     struct n8_shapes *s = &reader->shapes;
     if (s->table.symbol_count == 0 && shapes == NULL) {
         return N8_OK;
     }
-    N8_TRY(n8_bind_shapes(reader, shapes));
+    N8_TRY(n8_bind_shapes(reader, shapes, largest));
     s->sizes = n8_allocate((s->table.size_count + (size_t)1) * sizeof *s->sizes);
     if (s->sizes == NULL) {
         return N8_E_MEMORY;
@@ -165,12 +166,14 @@ static enum n8_status explained(enum n8_status status, struct n8_model_error *er
 // Kernels, header and shapes.
 static enum n8_status begin(const void *bytes, size_t size, const struct n8_model_options *options,
                             struct n8_reader *reader, struct n8_kernels *kernels) {
-    if (bytes == NULL) {
+    const struct n8_model_options plain = {0};
+    const struct n8_model_options *given = options == NULL ? &plain : options;
+    if (bytes == NULL || (given->shapes != NULL && given->largest != 0)) {
         return N8_E_ARGUMENT;
     }
-    N8_TRY(n8_kernels_select(options == NULL ? N8_ISA_AUTO : options->isa, kernels));
+    N8_TRY(n8_kernels_select(given->isa, kernels));
     N8_TRY(n8_read_header(reader, bytes, size));
-    return choose_shapes(reader, options == NULL ? NULL : options->shapes);
+    return choose_shapes(reader, given->shapes, given->largest != 0);
 }
 
 static enum n8_status measure_file(const void *bytes, size_t size,
@@ -188,7 +191,7 @@ enum n8_status n8_model_measure(const void *bytes, size_t size,
                                 struct n8_model_error *error) {
     struct n8_model_error ignored;
     struct n8_reader reader = {.error = error == NULL ? &ignored : error};
-    *reader.error = (struct n8_model_error){.step = -1};
+    *reader.error = (struct n8_model_error){.step = -1, .axis = -1};
     if (out == NULL) {
         return explained(N8_E_ARGUMENT, reader.error);
     }
@@ -246,7 +249,7 @@ enum n8_status n8_model_open(const void *bytes, size_t size, const struct n8_mod
                              struct n8_model **out, struct n8_model_error *error) {
     struct n8_model_error ignored;
     struct n8_reader reader = {.error = error == NULL ? &ignored : error};
-    *reader.error = (struct n8_model_error){.step = -1};
+    *reader.error = (struct n8_model_error){.step = -1, .axis = -1};
     if (out == NULL) {
         return explained(N8_E_ARGUMENT, reader.error);
     }
@@ -267,7 +270,7 @@ enum n8_status n8_model_reshape(const struct n8_model *model, const int32_t (*sh
                                 struct n8_model **out, struct n8_model_error *error) {
     struct n8_model_error ignored;
     struct n8_reader reader = {.error = error == NULL ? &ignored : error};
-    *reader.error = (struct n8_model_error){.step = -1};
+    *reader.error = (struct n8_model_error){.step = -1, .axis = -1};
     if (out == NULL) {
         return explained(N8_E_ARGUMENT, reader.error);
     }
@@ -277,7 +280,7 @@ enum n8_status n8_model_reshape(const struct n8_model *model, const int32_t (*sh
         return N8_E_ARGUMENT;
     }
     n8_origin_read(model->origin, &reader);
-    enum n8_status status = choose_shapes(&reader, shapes);
+    enum n8_status status = choose_shapes(&reader, shapes, false);
     if (status == N8_OK) {
         status = make_model(&reader, &model->kernels, model->max_bytes, model->origin, out);
     }

@@ -159,6 +159,7 @@ struct n8_model_options {
                                 ///< To fit, layers give up weights that are packed larger for speed
     const int32_t (*shapes)[8]; ///< dimensions of each input, for a model some of which are open;
                                 ///< NULL: the usual ones
+    int32_t largest; ///< not 0: the largest that open dimensions may be; no `shapes` then
 };
 
 /// What a dimension of an input may be.
@@ -173,6 +174,7 @@ struct n8_model_error {
     const char *reason; ///< one line of English, never freed
     const char *name;   ///< of the layer if step >= 0, else of the tensor
     int32_t step;       ///< its index, or -1
+    int32_t axis;       ///< of an input: the dimension that it may not have, or -1
 };
 
 /// Options of a session. The result of a run depends on none of them.

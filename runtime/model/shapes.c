@@ -89,7 +89,7 @@ static enum n8_status input_at(const struct n8_reader *r, uint32_t index,
     return row->rank <= N8_FORMAT_MAX_RANK ? N8_OK : n8_malformed(r, "its rank is above 8");
 }
 
-enum n8_status n8_bind_shapes(struct n8_reader *r, const int32_t (*shapes)[8]) {
+enum n8_status n8_bind_shapes(struct n8_reader *r, const int32_t (*shapes)[8], bool largest) {
     int32_t *values = r->shapes.symbols; // 0: not met yet
     memset(values, 0, sizeof r->shapes.symbols);
     for (uint32_t i = 0; i < r->shapes.table.symbol_count; i++) {
@@ -103,6 +103,7 @@ enum n8_status n8_bind_shapes(struct n8_reader *r, const int32_t (*shapes)[8]) {
         struct n8_file_tensor row;
         N8_TRY(input_at(r, i, &row));
         for (uint32_t axis = 0; axis < row.rank; axis++) {
+            r->error->axis = (int32_t)axis;
             if (row.dims[axis] >= 0) {
                 if (shapes != NULL && shapes[i][axis] != row.dims[axis]) {
                     return n8_refuse(r->error, N8_E_SHAPE, "a dimension that is not open differs");
@@ -112,7 +113,9 @@ enum n8_status n8_bind_shapes(struct n8_reader *r, const int32_t (*shapes)[8]) {
             uint32_t number;
             N8_TRY(open_dimension(r, row.dims[axis], &number));
             const struct n8_file_symbol symbol = symbol_at(r, number);
-            const int32_t value = shapes == NULL ? symbol.usual : shapes[i][axis];
+            const int32_t usual =
+                largest ? symbol.hi - (symbol.hi - symbol.lo) % symbol.step : symbol.usual;
+            const int32_t value = shapes == NULL ? usual : shapes[i][axis];
             if (!fits(&symbol, value)) {
                 return n8_refuse(r->error, N8_E_SHAPE, "an open dimension is outside its bounds");
             }
@@ -124,6 +127,7 @@ enum n8_status n8_bind_shapes(struct n8_reader *r, const int32_t (*shapes)[8]) {
         }
     }
     r->error->name = NULL;
+    r->error->axis = -1;
     for (uint32_t i = 0; i < r->shapes.table.symbol_count; i++) {
         if (values[i] == 0) {
             return n8_malformed(r, "an open dimension belongs to no input");

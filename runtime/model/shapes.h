@@ -11,9 +11,9 @@
 enum n8_status n8_read_shapes(struct n8_reader *reader, uint64_t *end);
 
 // Values of the symbols: from the dimensions of the inputs, eight each of which an input's rank
-// counts, or the usual ones if `shapes` is NULL. N8_E_SHAPE: they are outside their bounds, two
-// inputs disagree, or a dimension that is not open has another value.
-enum n8_status n8_bind_shapes(struct n8_reader *reader, const int32_t (*shapes)[8]);
+// counts, or, if `shapes` is NULL, the largest or the usual ones. N8_E_SHAPE: they are outside
+// their bounds, two inputs disagree, or a dimension that is not open has another value.
+enum n8_status n8_bind_shapes(struct n8_reader *reader, const int32_t (*shapes)[8], bool largest);
 
 // What dimension `axis` of an input may be; N8_E_ARGUMENT: there is none.
 enum n8_status n8_read_bounds(struct n8_reader *reader, size_t index, size_t axis,

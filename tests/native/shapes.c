@@ -89,11 +89,41 @@ static void check_refusals(void) {
         wrong[0][axis] = d.hi + 1;
         demand(n8_model_reshape(model, wrong, &none, &error) == N8_E_SHAPE && none == NULL,
                "a dimension above its bound");
-        demand(error.name != NULL && error.reason != NULL, "what is wrong with it");
+        demand(error.name != NULL && error.reason != NULL && error.axis == (int32_t)axis,
+               "what is wrong with it");
         wrong[0][axis] = d.lo - 1;
         demand(n8_model_reshape(model, wrong, &none, NULL) == N8_E_SHAPE, "one below");
     }
     demand(n8_model_reshape(model, shapes[0], NULL, NULL) == N8_E_ARGUMENT, "nowhere to put it");
+}
+
+// What all shapes fit in is what the largest takes.
+static void check_largest(const void *bytes, size_t size, enum n8_isa isa) {
+    struct n8_model_options options = {.isa = isa, .shapes = (const shape *)shapes[SHAPES - 1]};
+    struct n8_memory measured, said;
+    struct n8_model *opened, *none;
+    struct n8_model_error error;
+    demand(n8_model_measure(bytes, size, &options, &measured, NULL) == N8_OK, "the last shape");
+    options.largest = 1;
+    demand(n8_model_measure(bytes, size, &options, &said, &error) == N8_E_ARGUMENT, "one of them");
+    options.shapes = NULL;
+    demand(n8_model_measure(bytes, size, &options, &said, NULL) == N8_OK, "the largest");
+    demand(memcmp(&said, &measured, sizeof said) == 0, "the last shape to be the largest");
+    options.max_bytes = said.tables + said.packed + said.arena + said.scratch;
+    demand(n8_model_open(bytes, size, &options, &opened, NULL) == N8_OK, "as much as it takes");
+    n8_model_close(opened);
+    // No more than the usual shapes take.
+    options.largest = 0;
+    demand(n8_model_measure(bytes, size, &options, &said, NULL) == N8_OK, "the usual shapes");
+    options.max_bytes = said.tables + said.packed + said.arena + said.scratch;
+    demand(n8_model_open(bytes, size, &options, &opened, NULL) == N8_OK, "the usual shapes");
+    demand(n8_model_reshape(opened, shapes[SHAPES - 1], &none, &error) == N8_E_LIMIT &&
+               none == NULL && error.axis == -1,
+           "the limit at another shape");
+    options.largest = 1;
+    demand(n8_model_open(bytes, size, &options, &none, &error) == N8_E_LIMIT && none == NULL,
+           "less than the largest takes");
+    n8_model_close(opened);
 }
 
 static void count_changing(const struct n8_model *a, const struct n8_model *b) {
@@ -133,6 +163,7 @@ static void check_level(const void *bytes, size_t size, enum n8_isa isa) {
         n8_model_close(alone);
     }
     check_refusals();
+    check_largest(bytes, size, isa);
     n8_model_close(opened);
     // Threads find the weights of the usual shapes packed, and pack others at the same time.
     options.shapes = NULL;

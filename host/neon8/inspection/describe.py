@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neon8 import text
-from neon8.errors import SetupError, TableError
+from neon8.errors import ModelError, SetupError, TableError
 from neon8.files import read_file
 from neon8.inspection import plan
 from neon8.inspection.guards import legend
@@ -16,7 +16,7 @@ from neon8.quant.scale_table import CHOSEN, NARROW, LayerScale, ScaleTable, Tens
 from neon8.runtime import Model, StepInfo, TensorInfo, cut_file
 from neon8.runtime.arrays import Bounds
 from neon8.runtime.emulate import EmulatedModel
-from neon8.runtime.model import MAGIC
+from neon8.runtime.model import MAGIC, measure
 from neon8.settings.reader import takes
 from neon8.settings.shapes import fixed
 from neon8.settings.stages import DEFAULTS, Settings
@@ -60,7 +60,8 @@ def _described(path: Path, settings: Settings) -> list[text.Part]:
         source = str(path)
         with Model.from_bytes(data, source=source, isa=isa, max_bytes=most) as model:
             shown = model.at(at) if at else model
-            return _opened(path, shown, where="this machine")
+            largest = _at_most(model, data, isa)
+            return _opened(path, shown, where="this machine", most=largest)
     given = {"--isa": where.isa, "--max-bytes": where.max_bytes}
     named = [name for name, value in given.items() if value is not None]
     named += ["--target"] if where.target != NATIVE else []
@@ -109,7 +110,14 @@ def _format(path: Path, data: bytes) -> str:
         ) from error
 
 
-def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> list[text.Part]:
+def _opened(
+    path: Path,
+    model: Model | EmulatedModel,
+    *,
+    where: str,
+    most: Sequence[tuple[str, str]] = (),
+) -> list[text.Part]:
+    """A model.  most: what it takes where open dimensions are the largest."""
     facts, memory, steps = model.facts, model.memory, model.steps
     floats = {name for name, end in model.inputs.items() if end.dtype == "float32"}
     macs = sum(step.macs for step in steps)
@@ -124,6 +132,7 @@ def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> list[tex
         *_open_dimensions(model.bounds),
         ("work", text.Shown(f"{macs} MACs a run", macs)),
         ("memory", text.size(memory.total(), " to run on one thread")),
+        *most,
         ("packed weights", text.size(memory.packed)),
         *_given_up(steps),
         ("arena", text.size(memory.arena, " whatever the processor")),
@@ -152,6 +161,17 @@ def _open_dimensions(
         for name, limits in bounds.items()
         if any(limit.open for limit in limits)
     ]
+
+
+def _at_most(model: Model, data: bytes, isa: str | None) -> list[tuple[str, str]]:
+    """What a model takes where open dimensions are the largest; nothing for others."""
+    if not model.open_dimensions:
+        return []
+    try:
+        memory = measure(data, source="the largest shapes", isa=isa, largest=True)
+    except ModelError as error:
+        return [("at most", str(error))]
+    return [("at most", text.size(memory.total(), " at the largest shapes"))]
 
 
 def _cut(path: Path) -> list[text.Part]:

@@ -256,6 +256,10 @@ class Model(Closable):
         text = ", ".join(
             f"{name} {'x'.join(map(str, s))}" for name, s in shapes.items()
         )
+        if status == lib.lib.N8_E_LIMIT:
+            remedy = "raise it (max_bytes, --max-bytes) if you trust the file"
+            limit = f"takes more than the limit of {self.max_bytes}; {remedy}"
+            raise ModelError(f"{source} at {text}: {limit}")
         check_opened(lib, status, f"{source} at {text}", refusal)
 
         def close(pointer: Any, kept: Any = handle) -> None:
@@ -428,16 +432,22 @@ def measure(
     source: str = "model",
     isa: str | None = None,
     max_bytes: int | None = None,
+    largest: bool = False,
 ) -> Memory:
     """What the model in `content` would take; nothing large is allocated to know.
 
     max_bytes: as of Model.open, or None for no limit. Beyond it, the least is told.
+    largest: with open dimensions as large as they may be, not the usual ones.
     ModelError, SetupError: as Model.open, but the weights are not looked at.
     """
     lib = library.load()
     options = lib.ffi.new(
         "struct n8_model_options *",
-        {"isa": isa_number(lib, isa), "max_bytes": max_bytes or 0},
+        {
+            "isa": isa_number(lib, isa),
+            "max_bytes": max_bytes or 0,
+            "largest": largest,
+        },
     )
     memory = lib.ffi.new("struct n8_memory *")
     refusal = lib.ffi.new("struct n8_model_error *")

@@ -400,3 +400,12 @@ def test_json_says_null_for_what_is_not_finite_or_known():
         "  name  a    b",
         "     -  nan  -inf  -",
     ]
+
+
+def test_what_the_largest_shapes_take(tiny):
+    path = ROOT / "tests" / "golden" / "open.n8"
+    usual = json.loads(neon8.inspect_file(path, json=True))
+    at = neon8.inspect_file(path, json=True, shapes={"image": (3, 3, 40, 40)})
+    largest = json.loads(at)["memory"]
+    assert usual["at most"] == json.loads(at)["at most"] == largest > usual["memory"]
+    assert "at most" not in facts(tiny.n8)
