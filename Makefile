@@ -2,7 +2,7 @@
 #
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
-.PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot demo test bench
+.PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser demo test bench
 .PHONY: bench-host bench-kernels accuracy docs doxygen lint clean
 .PHONY: armv7-softfp clang native-clang aarch64-clang armv7-clang
 
@@ -27,6 +27,9 @@ native native-asan native-tsan aarch64 armv7 native-clang aarch64-clang armv7-cl
 
 clang: setup # any will do; cross/clang.cmake takes the newest
 	@ls /usr/bin | grep -Eqx 'clang(-[0-9]+)?' || cross/setup.sh clang-19:clang-19
+
+browser: setup ## install Chromium, in which the pages of neon8 report are tested
+	@cross/setup.sh chromium:chromium
 
 sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py

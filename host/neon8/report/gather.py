@@ -31,6 +31,8 @@ from neon8.settings.words import options_again
 from neon8.version import __version__
 
 HERE = "this machine"
+NO_PATH = "DATA"
+"""In commands: samples that are arrays."""
 
 
 @takes("network", "data", "target", "run", "evaluate", "judge", "diagnose", "report")
@@ -89,7 +91,10 @@ def report_model(
     files = (str(model), str(table), str(compiled), _path(data))
     said = _Commands(files, here, settings)
     preprocess = loaded(settings.data.preprocess)
-    show = partial(_shown, bgr=preprocess is not None and preprocess.color == "bgr")
+    folder = f"{Path(files[3]).parent}/" if files[3] != NO_PATH else ""
+    show = partial(
+        _shown, folder=folder, bgr=preprocess is not None and preprocess.color == "bgr"
+    )
     return Report(
         model=files[0],
         table=files[1],
@@ -144,7 +149,7 @@ class _Commands:
 
 def _path(data: Data) -> str:
     """The path of the samples, or what stands for arrays."""
-    return str(data) if isinstance(data, str | Path) else "DATA"
+    return str(data) if isinstance(data, str | Path) else NO_PATH
 
 
 def _where(target: TargetSettings) -> str:
@@ -192,8 +197,9 @@ def _watched(progress: Progress, items: Iterable[Any]) -> Iterator[Any]:
         progress("evaluate", done, total)
 
 
-def _shown(kept: Kept, *, bgr: bool) -> SampleFacts:
-    """The facts of a sample, with its picture."""
+def _shown(kept: Kept, *, folder: str, bgr: bool) -> SampleFacts:
+    """The facts of a sample, with its picture.  folder: left out of its name."""
+    facts = replace(kept.facts, name=kept.facts.name.removeprefix(folder))
     if kept.image is None:
-        return kept.facts
-    return replace(kept.facts, picture=picture(kept.image, bgr=bgr))
+        return facts
+    return replace(facts, picture=picture(kept.image, bgr=bgr))
