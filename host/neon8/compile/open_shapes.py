@@ -312,7 +312,7 @@ def unlike(template: Program, sample: Sample) -> str:
     """Where the template is not what the network is at this shape, or "".
 
     Where axes of 1 have left steps out only results can be compared, and these are not
-    the same where a rounding is left out, too, as that of a mean of one value.
+    the same where a rounding is left out, too.
     """
     made = at(template, sample.values)
     same = structure(made) == structure(sample.program)

@@ -64,7 +64,8 @@ def reduce(
     dims = shape_of(source, node, node.inputs[0])
     shape_of(source, node, node.outputs[0])
     axes = _axes(source, node, dims)
-    if not axes:
+    single = math.prod(dims[axis] for axis in axes) == 1
+    if not axes or (single and kind in ("max", "min")):
         return import_reshape(source, node)
     extent = _extent(dims, axes)
     channels = extent is not None and 1 in extent.axes
@@ -216,7 +217,11 @@ def _into(
 
 
 def _axes(source: Source, node: OnnxNode, dims: View) -> View:
-    """The axes that are reduced, in order; those of size 1 do not count."""
+    """The axes that are reduced, in order.
+
+    Those of size 1 do not count unless all are: then the mean of one value is rounded,
+    as that of many is, so that one rule holds for all sizes of a dimension.
+    """
     given = constant(source, node, 1)
     listed = integers(node, "axes")
     if given is not None:
@@ -227,7 +232,7 @@ def _axes(source: Source, node: OnnxNode, dims: View) -> View:
     if any(not -len(dims) <= axis < len(dims) for axis in listed):
         raise failure(source, node, f"axes {list(listed)} of {len(dims)} dimensions")
     axes = {axis % len(dims) for axis in listed}
-    return tuple(sorted(axis for axis in axes if dims[axis] > 1))
+    return tuple(sorted(axis for axis in axes if dims[axis] > 1)) or tuple(sorted(axes))
 
 
 def _extent(dims: View, axes: View) -> Extent | None:
