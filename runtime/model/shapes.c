@@ -212,10 +212,24 @@ static bool evaluate(const struct n8_reader *r, const struct n8_file_size *size,
     return combine(size->kind, known[size->a], known[size->b], out);
 }
 
+static int32_t word_at(const struct n8_reader *r, uint32_t word) {
+    int32_t found;
+    memcpy(&found, r->bytes + r->shapes.table.words + word * sizeof found, sizeof found);
+    return found;
+}
+
 // A number among words.
 static enum n8_status number_at(const struct n8_reader *r, uint32_t word, int32_t *out) {
-    memcpy(out, r->bytes + r->shapes.table.words + word * sizeof *out, sizeof *out);
+    *out = word_at(r, word);
     return n8_resolve(r, out, 1);
+}
+
+// The bits of a float.
+static float real_at(const struct n8_reader *r, uint32_t word) {
+    const int32_t bits = word_at(r, word);
+    float real;
+    memcpy(&real, &bits, sizeof real);
+    return real;
 }
 
 // How many entries a form makes, of which `word` is the first word.
@@ -224,8 +238,8 @@ static enum n8_status entries_of(const struct n8_reader *r, const struct n8_file
     *out = form->kind == N8_FORM_NUMBERS ? form->word_count : 0;
     for (uint32_t i = 0; form->kind != N8_FORM_NUMBERS && i < form->word_count;
          i += N8_SEGMENT_WORDS) {
-        int32_t kind, count;
-        memcpy(&kind, r->bytes + r->shapes.table.words + (word + i) * sizeof kind, sizeof kind);
+        const int32_t kind = word_at(r, word + i);
+        int32_t count;
         N8_TRY(number_at(r, word + i + 1, &count));
         if (kind < N8_SEGMENT_RUN || kind > N8_SEGMENT_LINEAR || count < 0) {
             return n8_malformed(r, "a segment is of no known kind, or has less than no entries");
@@ -280,35 +294,32 @@ enum n8_status n8_resolve(const struct n8_reader *r, int32_t *numbers, size_t co
 
 // Arrays -------------------------------------------------------------------------------
 
-// Entry k of a run is first + place_of(k) * step.
-static int64_t place_of(int64_t k, int32_t repeat, int32_t period) {
-    const int64_t place = k / repeat;
-    return period == 0 ? place : place % period;
-}
-
 static enum n8_status make_run(const struct n8_reader *r, uint32_t word, int32_t count, bool floats,
                                uint8_t *out) {
-    int32_t words[4]; // first, step, repeat, period
-    memcpy(words, r->bytes + r->shapes.table.words + (word + 2) * sizeof(int32_t), sizeof words);
-    N8_TRY(n8_resolve(r, words + 2, 2));
+    int32_t first = 0, step = 0, repeat, period;
+    N8_TRY(number_at(r, word + 4, &repeat));
+    N8_TRY(number_at(r, word + 5, &period));
     if (!floats) {
-        N8_TRY(n8_resolve(r, words, 2));
+        N8_TRY(number_at(r, word + 2, &first));
+        N8_TRY(number_at(r, word + 3, &step));
     }
-    float first, step;
-    memcpy(&first, &words[0], sizeof first);
-    memcpy(&step, &words[1], sizeof step);
-    if (words[2] < 1 || words[3] < 0) {
+    const float real_first = real_at(r, word + 2), real_step = real_at(r, word + 3);
+    if (repeat < 1 || period < 0) {
         return n8_malformed(r, "a run repeats its entries less than once");
     }
-    for (int64_t k = 0; k < count; k++, out += sizeof(int32_t)) {
-        const int64_t place = place_of(k, words[2], words[3]); // below 2^31
-        const int64_t entry = words[0] + place * words[1];
-        const float value = first + (float)place * step;
+    // Of entry k, place is k / repeat, modulo period unless that is 0.
+    for (int32_t k = 0, again = 0, place = 0; k < count; k++, out += sizeof(int32_t)) {
+        const int64_t entry = first + (int64_t)place * step;
         const int32_t number = (int32_t)entry;
-        if (!floats && entry != number) {
+        const float value = real_first + (float)place * real_step;
+        if (entry != number) {
             return n8_malformed(r, "an entry of a run is beyond int32");
         }
         memcpy(out, floats ? (const void *)&value : &number, sizeof number);
+        if (++again == repeat) {
+            again = 0;
+            place = place + 1 == period ? 0 : place + 1;
+        }
     }
     return N8_OK;
 }
@@ -322,10 +333,9 @@ struct axis {
 
 static enum n8_status axis_at(const struct n8_reader *r, uint32_t word, int32_t count,
                               struct axis *axis) {
-    const uint8_t *words = r->bytes + r->shapes.table.words + word * sizeof(int32_t);
     N8_TRY(number_at(r, word + 2, &axis->in));
-    memcpy(&axis->scale, words + 3 * sizeof(int32_t), sizeof axis->scale);
-    memcpy(&axis->coordinates, words + 4 * sizeof(int32_t), sizeof axis->coordinates);
+    axis->scale = real_at(r, word + 3);
+    axis->coordinates = word_at(r, word + 4);
     axis->out = count;
     if (axis->scale == 0.0f) {
         axis->scale = (float)count / (float)axis->in;
@@ -384,10 +394,8 @@ static int32_t nearest(const struct axis *axis, int32_t k, int32_t rounding) {
 static enum n8_status make_nearest(const struct n8_reader *r, uint32_t word, int32_t count,
                                    uint8_t *out) {
     struct axis axis = {0};
-    int32_t rounding;
+    const int32_t rounding = word_at(r, word + 5);
     N8_TRY(axis_at(r, word, count, &axis));
-    memcpy(&rounding, r->bytes + r->shapes.table.words + (word + 5) * sizeof rounding,
-           sizeof rounding);
     if (!n8_in_range(rounding, N8_NEAREST_PREFER_FLOOR, N8_NEAREST_CEIL)) {
         return n8_malformed(r, "it resizes an axis in no known manner");
     }
@@ -419,8 +427,8 @@ static enum n8_status make_segments(const struct n8_reader *r, const struct n8_f
     const uint32_t first = r->shapes.next_word;
     const bool floats = form->kind == N8_FORM_FLOATS;
     for (uint32_t word = first; word < first + form->word_count; word += N8_SEGMENT_WORDS) {
-        int32_t kind, count;
-        memcpy(&kind, r->bytes + r->shapes.table.words + word * sizeof kind, sizeof kind);
+        const int32_t kind = word_at(r, word);
+        int32_t count;
         N8_TRY(number_at(r, word + 1, &count));
         if (kind == N8_SEGMENT_RUN) {
             N8_TRY(make_run(r, word, count, floats, out));
