@@ -46,7 +46,6 @@ OWNERS = {
     "distributed": {"calibrate"},
     "elftools": {"inspection"},
     "PIL": {"data"},
-    "grandalf": {"report"},
     "jinja2": {"report"},
     "torch": {"qat"},
     "tqdm": {"cli"},

@@ -55,7 +55,10 @@ def line(points: Sequence[Point]) -> str:
 
 
 def edge(points: Sequence[Point], half: float) -> str:
-    """A smooth line from the lower side of a node to the upper side of another."""
+    """A smooth line from the lower side of a node to the upper side of a later one.
+
+    half: of the height of nodes, whose middles are the ends of the line.
+    """
     (x, y), *middle, (u, v) = points
     y, v = y + half, v - half
     said = [f"M{x:.0f} {y:.0f}"]

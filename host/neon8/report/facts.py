@@ -224,7 +224,7 @@ class Point:
 class Report:
     """Everything.  model, table, compiled: the files.  outputs: of the network.
 
-    where: what runs the kernels.  sum_of_bytes: of the memory for one thread.
+    where: what runs the kernels.  diagnose: the command that shows the diagnosis.
     """
 
     model: str
@@ -238,6 +238,7 @@ class Report:
     figures: tuple[Figure, ...]
     evaluation: Evaluation
     diagnosis: Diagnosis
+    diagnose: str
     layers: tuple[LayerFacts, ...]
     taken: tuple[TensorFacts, ...]
     samples: tuple[SampleFacts, ...]

@@ -12,7 +12,7 @@ from typing import Any
 from neon8.calibrate import calib_file
 from neon8.data.picture import picture
 from neon8.data.samples import Data, loaded
-from neon8.errors import ModelError
+from neon8.errors import CompileError, ModelError
 from neon8.evaluate.evaluate import evaluate_model
 from neon8.evaluate.network import open_network
 from neon8.machines import NATIVE
@@ -52,13 +52,17 @@ def report_model(
     All of them are run; the diagnosis takes the first 20.  The int8 network runs on
     this machine, with the results of any other; target, cpu and isa say whose kernels
     are told.  progress: told a stage, how much of it is done, and of how much.  As
-    evaluate_model() and diagnose_model(); CalibrationError, TableError: a file is of
+    evaluate_model() and diagnose_model(); CompileError, too: of a network that must be
+    cut; CalibrationError, TableError: a file is of
     another network.  ModelError: the .n8 file is of another network or table.
     """
     onnx, wanted = Path(model), settings.report
     network = open_network(onnx, shapes=settings.network.shapes)
     graph = network.graph
     scales = load_table(Path(table), graph.digest)
+    if network.runnable(scales).cut:
+        text = "runs in part only, as compile --cut makes it"
+        raise CompileError(f"{onnx}: {text}; a report needs a network that runs whole")
     others = [(path, load_table(path, graph.digest)) for path in wanted.others]
     curve = () if wanted.search is None else search.load(wanted.search)
     seen: dict[str, Values] = {}
@@ -89,7 +93,7 @@ def report_model(
     found = tuple(measure(path, other) for path, other in others)
     tensors = tensors_of(graph, scales, diagnosis, seen)
     files = (str(model), str(table), str(compiled), _path(data))
-    said = _Commands(files, here, settings)
+    said = _Commands(files, here, settings, few)
     preprocess = loaded(settings.data.preprocess)
     folder = f"{Path(files[3]).parent}/" if files[3] != NO_PATH else ""
     show = partial(
@@ -112,6 +116,7 @@ def report_model(
         ),
         evaluation=evaluation,
         diagnosis=diagnosis,
+        diagnose=said.diagnose,
         layers=layers_of(graph, scales, diagnosis, tensors, steps),
         taken=tuple(tensors[name] for name in graph.inputs if name in tensors),
         samples=tuple(map(show, book.kept())),
@@ -125,7 +130,11 @@ class _Commands:
     """What shows the figures, ready to paste."""
 
     def __init__(
-        self, files: tuple[str, str, str, str], here: Settings, settings: Settings
+        self,
+        files: tuple[str, str, str, str],
+        here: Settings,
+        settings: Settings,
+        few: int,
     ) -> None:
         model, table, compiled, data = files
         samples = ["--data", data]
@@ -134,6 +143,15 @@ class _Commands:
             [
                 *("neon8", "evaluate", compiled, *samples),
                 *options_again(here, "network", "data", "evaluate", "judge"),
+            ]
+        )
+        limit = replace(settings.data, limit=None)
+        again_few = partial(options_again, replace(settings, data=limit))
+        self.diagnose = shlex.join(
+            [
+                *("neon8", "diagnose", model, table, *samples),
+                *again_few("network", "data", "judge", "diagnose"),
+                *("--limit", str(few)),
             ]
         )
         self.inspect = shlex.join(["neon8", "inspect", compiled, *again("target")])

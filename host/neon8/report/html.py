@@ -13,6 +13,7 @@ from importlib.resources import files
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
+from neon8.inspection.diagnosis import summary
 from neon8.inspection.plan import certificate, geometry, memory, scheme
 from neon8.report import charts, words
 from neon8.report.facts import FORMAT, LayerFacts, Report
@@ -22,6 +23,8 @@ from neon8.text import counted, decimals, number, printable, shape, size
 LEVELS = (40, 30, 20, 10)
 """Of dB, where colours change."""
 UNKNOWN = "none"
+LETTERS = 24
+"""That fit a box."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,7 @@ def as_html(report: Report) -> str:
     )
     made.filters |= {
         "db": words.decibels,
+        "short": _short,
         "decimals": decimals,
         "number": number,
         "size": size,
@@ -70,6 +74,7 @@ def as_html(report: Report) -> str:
     }
     made.globals |= {
         "words": words,
+        "summary": summary,
         "charts": charts,
         "geometry": geometry,
         "scheme": scheme,
@@ -162,6 +167,11 @@ def _box(at: int, layer: LayerFacts, place: tuple[float, float]) -> Box:
         x=place[0],
         y=place[1],
     )
+
+
+def _short(name: str) -> str:
+    """The end of a name, which tells more than its beginning, as it fits a box."""
+    return name if len(name) <= LETTERS else f"…{name[1 - LETTERS :]}"
 
 
 def _level(value: float | None) -> str:

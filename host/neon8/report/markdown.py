@@ -8,8 +8,9 @@ can be neither markup nor a mention.
 import re
 from collections.abc import Iterator, Sequence
 
+from neon8.inspection.diagnosis import summary
 from neon8.report.facts import Compared, Report
-from neon8.report.words import NAMES, decibels, range_of, value_of, verdict
+from neon8.report.words import NAMES, decibels, gain_of, range_of, value_of, verdict
 from neon8.text import counted, decimals, printable
 
 MOST = 10
@@ -42,6 +43,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"# int8 report of {code(report.model)}"
     yield ""
     yield f"{verdict(report)}."
+    yield ""
+    said = f"Diagnosis of {counted(report.diagnosis.n, 'sample')}"
+    yield f"{said}: {code(summary(report.diagnosis))}, {code(report.diagnose)}"
     yield from _summary(report)
     for other in report.compared:
         yield from _compared(report, other)
@@ -93,10 +97,9 @@ def _compared(report: Report, other: Compared) -> Iterator[str]:
     size = report.figure("size")
     own = "" if size is None else str(int(size.value))
     rows.append(("bytes", own, str(other.size), ""))
-    gain = f"{other.gain.db:+.2f} +- {other.gain.range:.2f} dB"
-    rows.append(("SQNR", "", "", gain))
+    rows.append(("SQNR", "", "", gain_of("output ", other.gain)))
     for name, each in other.gains.items():
-        said = f"{each.db:+.4g} +- {each.range:.2g}"
+        said = gain_of(name, each)
         rows.append((code(name), "", "", f"{said}, worse" if each.loses else said))
     yield from _table(("", "this", "other", "gain"), rows)
     count = len(other.differences)

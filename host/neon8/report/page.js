@@ -21,6 +21,7 @@
   }
 
   const box = graph.parentElement;
+  box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2;
   const width = graph.viewBox.baseVal.width;
   const resize = (to) => {
     const before = graph.clientWidth;

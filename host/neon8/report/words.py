@@ -3,6 +3,7 @@
 
 import math
 
+from neon8.evaluate.ranking import Gain
 from neon8.report.facts import Figure, Report
 from neon8.text import size
 
@@ -55,14 +56,24 @@ def _said(figure: Figure, value: float) -> str:
     return f"{value:g}"
 
 
+def gain_of(name: str, gain: Gain) -> str:
+    """'+0.36 ± 0.12 dB' of an output, '+0.01 ± 0.02' of a task."""
+    if name.startswith("output "):
+        return f"{gain.db:+.2f} ± {gain.range:.2f} dB"
+    return f"{gain.db:+.4f} ± {gain.range:.4f}"
+
+
 def verdict(report: Report) -> str:
     """What matters, in a sentence."""
     loss, sqnr = report.figure("loss"), report.figure("sqnr")
     said = f"{report.evaluation.n} samples"
     if loss is not None:
-        said = f"int8 loses {value_of(loss)} of what the network is for, on {said}"
-        if loss.low is not None:
-            said += f" (95 %: {range_of(loss)})"
+        what = f"int8 misses {value_of(loss)} of what FP32 says"
+        if report.evaluation.change is not None:
+            what = f"int8 loses {loss.value:.2f} points of top-1"
+        said = f"{what} on {said}"
+        if loss.low is not None and loss.high is not None:
+            said += f" (95 %: {loss.low:.2f} to {loss.high:.2f})"
     if sqnr is not None:
         said += f"; SQNR {value_of(sqnr)}"
     return said

@@ -21,7 +21,6 @@ THIRD_PARTY = {
         "dask",
         "distributed",
         "elftools",
-        "grandalf",
         "numpy",
         "onnx",
         "onnx.reference",
@@ -39,7 +38,7 @@ LOADED = {
     "evaluate": CALIBRATES,
     "compare": CALIBRATES,
     "diagnose": CALIBRATES,
-    "report": {*CALIBRATES, "grandalf", "jinja2"},
+    "report": {*CALIBRATES, "jinja2"},
     "qat": {"numpy", "cffi", "onnx", "torch", "tqdm"},  # torch loads tqdm
     "convert": {"numpy", "onnx", "yaml"},
     "inspect": {"numpy", "cffi", "onnx", "yaml", "elftools"},

@@ -1,17 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report says what evaluate, diagnose, inspect and the table say."""
 
+import io
 import json
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import neon8
 from command_lines import succeed
-from neon8.errors import CalibrationError, ModelError, TableError
+from cut_nets import NETS, samples
+from neon8.data.picture import picture
+from neon8.data.samples import Sample
+from neon8.errors import CalibrationError, CompileError, ModelError, TableError
+from neon8.evaluate.evaluate import Seen
+from neon8.evaluate.heads import Heads
+from neon8.evaluate.scores import Reading
+from neon8.graph.importer import load
 from neon8.report.facts import as_json
+from neon8.report.samples import Book
+from onnx_nets import save
 from refusals import refused
 
 
@@ -30,6 +41,11 @@ def test_each_command_shows_its_figure(whole, capsys):
         figure = whole.figure(name)
         text = succeed(capsys, *figure.command.split()[1:])
         assert name == "guards" or f"{figure.value:.0f}"[:3] in text.replace("_", "")
+
+
+def test_the_command_of_the_diagnosis_repeats_it(whole, capsys):
+    text = succeed(capsys, *whole.diagnose.split()[1:], "--json")
+    assert json.loads(text)["sqnr_db"] == whole.diagnosis.sqnr_db
 
 
 def test_size_and_memory_are_those_of_the_file(whole, files):
@@ -222,3 +238,61 @@ def test_without_labels_the_loss_is_of_agreement(files, tiny):
     loss, agreement = found.figure("loss"), found.figure("agreement")
     assert loss.value == pytest.approx(100 - agreement.value)
     assert math.isfinite(loss.value)
+
+
+def seen(shown, boxes, scores):
+    """A run of a detector whose FP32 and int8 boxes are given, in pixels of 100x50."""
+    rows = np.repeat(np.array(boxes, np.float32)[None], 2, axis=0)
+    outputs = [
+        {"b": rows[at][None], "s": np.array(scores[at], np.float32)[None]}
+        for at in range(2)
+    ]
+    sample = Sample(name="one", inputs={"x": shown})
+    heads = Heads(boxes="b", scores="s", form="corners", background="none")
+    return Seen(
+        sample=sample,
+        wanted=outputs[0],
+        got=outputs[1],
+        rows=1,
+        tasks=("boxes",),
+        values=[[0.5]],
+        reading=Reading(None, ""),
+        floor=0.0,
+        heads=heads,
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 50, 100), (1, 50, 100, 3)])
+def test_boxes_are_shares_of_the_picture(shape):
+    book = Book(3)
+    boxes = [[10, 5, 50, 25], [60, -9, 120, 40]]
+    image = np.zeros(shape, np.float32)
+    book.add(seen(image, boxes, [[[0.9, 0], [0, 0.8]], [[0.9, 0], [0, 0.1]]]))
+    (kept,) = book.kept()
+    first, second = kept.facts.wanted_boxes
+    assert (first.left, first.top, first.right, first.bottom) == (0.1, 0.1, 0.5, 0.5)
+    assert (second.top, second.right, second.index) == (0, 1, 1)
+    assert len(kept.facts.got_boxes) == 1
+    assert kept.image.shape == (50, 100, 3)
+    assert kept.facts.tasks == {"boxes": 0.5}
+
+
+def test_a_picture_is_small_and_has_its_colours():
+    image = np.zeros((400, 800, 3), np.uint8)
+    image[:, :, 0] = 255
+    for bgr, wanted in ((False, 0), (True, 2)):
+        shown = Image.open(io.BytesIO(picture(image, bgr=bgr)))
+        assert shown.size == (192, 96)
+        assert int(np.argmax(np.asarray(shown)[50, 50])) == wanted
+    gray = np.linspace(-3, 5, 64, dtype=np.float32).reshape(8, 8, 1)
+    values = np.asarray(Image.open(io.BytesIO(picture(gray))))
+    assert values.min() < 20
+    assert values.max() > 235
+
+
+def test_a_network_that_must_be_cut_is_refused(files, tmp_path):
+    path, table = save(tmp_path, NETS["front"]()), tmp_path / "t.json"
+    data = samples(load(path), count=4)
+    neon8.save_table(neon8.calibrate_model(path, data), table)
+    with refused(CompileError, f"{path}: runs in part only"):
+        neon8.report_model(path, table, files.n8, data)

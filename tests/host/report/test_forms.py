@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -93,8 +94,8 @@ def rename(report, name):
             each,
             name=name,
             operator=name,
-            outputs=(name, *each.outputs),
-            inputs=(name, *each.inputs),
+            outputs=(f"{name}{at}", *each.outputs),
+            inputs=(f"{name}{at - 1}" if at else name, *each.inputs),
             within=name,
             steps=tuple(
                 replace(s, reason=name, chosen=name, passed=name) for s in each.steps
@@ -102,7 +103,7 @@ def rename(report, name):
             tensors=tuple(replace(t, name=name) for t in each.tensors),
             remedies=tuple(replace(r, target=name, how=name) for r in each.remedies),
         )
-        for each in report.layers
+        for at, each in enumerate(report.layers)
     )
     samples = tuple(replace(s, name=name, tasks={name: 1.0}) for s in report.samples)
     compared = tuple(
@@ -240,6 +241,23 @@ def test_nodes_do_not_overlap_and_edges_end_at_them():
         assert made.nodes[a][1] < made.nodes[b][1]
         assert points[0] == pytest.approx(made.nodes[a])
         assert points[-1] == pytest.approx(made.nodes[b])
+
+
+def test_lines_pass_beside_nodes_and_apart_from_each_other():
+    """As in a DenseNet, whose layers all read all before them."""
+    count = 30
+    pairs = [(a, b) for b in range(count) for a in range(b)]
+    made = drawing(count, pairs)
+    lanes = {}
+    for (first, _), points in zip(pairs, made.edges, strict=True):
+        if len(points) > 2:
+            (x, _), (same, _) = points[1:3]
+            assert x == same == lanes.setdefault(first, x)
+            assert all(abs(x - u) > WIDTH / 2 for u, _ in made.nodes)
+    places = sorted(lanes.values())
+    assert len(places) == count - 2
+    assert all(b - a >= 9.99 for a, b in pairwise(places))
+    assert made.width < 3 * WIDTH + 10 * count
 
 
 def test_a_network_without_images_or_classes(tmp_path):
