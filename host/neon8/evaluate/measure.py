@@ -35,12 +35,14 @@ def nothing() -> None:
 class Figures:
     """What a table gives.  cost: of one run, in int8 MACs, as the library reckons.
 
+    size: of the .n8 file, in bytes; 0 where nothing was compiled.
     squares: of the signal and of the noise, (samples, outputs, 2).  outputs: their
     names.  tasks: (samples, tasks), see tasks.py; task_names: theirs.
     """
 
     squares: DoubleArray
     cost: int = 0
+    size: int = 0
     outputs: tuple[str, ...] = ()
     tasks: DoubleArray = field(default_factory=lambda: np.zeros((0, 0)))
     task_names: tuple[str, ...] = ()
@@ -116,12 +118,13 @@ class Sheet:
         judge = self.judge
         self.values.append([] if judge is None else judge.values(wanted, got, labels))
 
-    def figures(self, cost: int = 0) -> Figures:
+    def figures(self, cost: int = 0, size: int = 0) -> Figures:
         """Of all runs so far, one or more."""
         tasks = () if self.judge is None else self.judge.tasks
         return Figures(
             squares=np.array(self.squares),
             cost=cost,
+            size=size,
             outputs=self.outputs,
             tasks=np.array([[np.mean(e) for e in run] for run in self.values]),
             task_names=tuple(task.name for task in tasks),
@@ -174,7 +177,7 @@ class Bench:
                 part, place = parts[at % width], at // width
                 ordered.squares.append(part.squares[place])
                 ordered.values.append(part.values[place])
-            return ordered.figures(cost_of(model))
+            return ordered.figures(cost_of(model), len(file))
 
 
 @contextmanager

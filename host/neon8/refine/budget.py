@@ -43,7 +43,7 @@ from neon8.refine.candidates import (
     both_ends,
     weights_of,
 )
-from neon8.refine.curve import Found, Step, as_json
+from neon8.refine.curve import FORMAT, VERSION, Found, Step, as_json
 from neon8.refine.sensitivity import FEW, Meter, Watch, nobody
 from neon8.rewrite.bits import in_float32, with_bits, with_wide_weights
 from neon8.settings.stages import DEFAULTS, JudgeSettings, RefineSettings
@@ -102,8 +102,8 @@ def more_bits(
     )
     if goal.curve is not None:
         content = {
-            "format": "neon8 precision",
-            "version": 2,
+            "format": FORMAT,
+            "version": VERSION,
             "model": {"name": graph.name, "digest": graph.digest},
             **as_json(found, goal),
         }

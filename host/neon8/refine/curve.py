@@ -11,6 +11,9 @@ from neon8.refine.candidates import Candidate, Chosen
 from neon8.settings.stages import RefineSettings
 from neon8.text import columns, decimals
 
+FORMAT, VERSION = "neon8 precision", 3
+"""Of what --curve writes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -100,6 +103,7 @@ def as_json(found: Found, goal: RefineSettings) -> dict[str, object]:
                 "tasks": step.figures.task_means,
                 "losses": list(step.losses),
                 "cost": round(step.cost, 4),
+                "size": step.figures.size,
                 "chosen": dict(step.chosen),
                 "best": step is found.best,
             }

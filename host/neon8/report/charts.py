@@ -76,19 +76,19 @@ def sticks(values: Sequence[float]) -> str:
     )
 
 
-def dots(curve: Sequence[Dot]) -> list[Point]:
-    """The steps with a finite SQNR, as shares of the ranges of cost and of SQNR."""
-    known = [(e.cost, e.sqnr_db) for e in curve if e.sqnr_db is not None]
+def dots(curve: Sequence[Dot], across: str) -> list[Point]:
+    """The steps with a finite SQNR, as shares of the ranges of `across` and of SQNR."""
+    known = [
+        (float(getattr(each, across)), each.sqnr_db)
+        for each in curve
+        if each.sqnr_db is not None
+    ]
     if not known:
         return []
-    lows, highs = (
-        [min(each) for each in zip(*known, strict=True)],
-        [max(each) for each in zip(*known, strict=True)],
+    (left, low), (right, high) = (
+        tuple(f(each) for each in zip(*known, strict=True)) for f in (min, max)
     )
     return [
-        (
-            (x - lows[0]) / ((highs[0] - lows[0]) or 1.0),
-            (y - lows[1]) / ((highs[1] - lows[1]) or 1.0),
-        )
+        ((x - left) / ((right - left) or 1.0), (y - low) / ((high - low) or 1.0))
         for x, y in known
     ]

@@ -211,9 +211,13 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A step of a search for more bits.  cost: relative to the plain table."""
+    """A step of a search for more bits.
+
+    cost: relative to the plain table.  size: of the .n8 file, in bytes.
+    """
 
     cost: float
+    size: int
     sqnr_db: float | None
     changed: tuple[str, ...]
     to: str

@@ -6,7 +6,7 @@ import operator
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from neon8.errors import DataError, SettingsError
@@ -117,9 +117,9 @@ def of_evaluation(found: "Evaluation", command: str) -> list["Figure"]:
             low, high = (None, None) if ends is None else (ends.low, ends.high)
             made.append(_figure(name, value, command, low, high))
 
-    lost = _loss(found)
+    lost = _loss(found, command)
     if lost is not None:
-        made.append(_figure("loss", lost[0], command, *lost[1:]))
+        made.append(lost)
     add("top1", found.top1)
     add("reference_top1", found.reference_top1)
     add("agreement", found.agreement, found.agreement_range)
@@ -128,13 +128,14 @@ def of_evaluation(found: "Evaluation", command: str) -> list["Figure"]:
     return made
 
 
-def _loss(found: "Evaluation") -> tuple[float, float | None, float | None] | None:
-    """In percent, with the ends of its range."""
+def _loss(found: "Evaluation", command: str) -> "Figure | None":
+    """In percent, with its range, and of what it is."""
     if found.change is not None:
         ends = found.change_range
         # + 0.0: no loss is not -0.
         low, high = (None, None) if ends is None else (0.0 - ends.high, 0.0 - ends.low)
-        return 0.0 - found.change, low, high
+        made = _figure("loss", 0.0 - found.change, command, low, high)
+        return replace(made, meaning="points of top-1 that int8 loses")
     shares = [each for each in found.tasks if each.name.split(" ")[0] in SHARES]
     if not shares:
         return None
@@ -142,7 +143,9 @@ def _loss(found: "Evaluation") -> tuple[float, float | None, float | None] | Non
     low, high = (
         None if end is None else 100 * (1 - end) for end in (worst.high, worst.low)
     )
-    return 100 * (1 - worst.mean), low, high
+    made = _figure("loss", 100 * (1 - worst.mean), command, low, high)
+    text = f"100 % less {worst.name}: what int8 misses of what FP32 says"
+    return replace(made, meaning=text)
 
 
 def of_model(

@@ -64,7 +64,7 @@ def report_model(
         text = "runs in part only, as compile --cut makes it"
         raise CompileError(f"{onnx}: {text}; a report needs a network that runs whole")
     others = [(path, load_table(path, graph.digest)) for path in wanted.others]
-    curve = () if wanted.search is None else search.load(wanted.search)
+    curve = () if wanted.search is None else search.load(wanted.search, graph.digest)
     seen: dict[str, Values] = {}
     if wanted.calibration is not None:
         observation = calib_file.load(wanted.calibration)

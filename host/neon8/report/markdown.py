@@ -191,15 +191,16 @@ def _samples(report: Report) -> Iterator[str]:
 
 def _curve(report: Report) -> Iterator[str]:
     yield ""
-    yield "## Accuracy over cost"
+    yield "## Accuracy over cost and size"
     rows = [
         (
             "*" if each.best else "",
             f"{each.cost:.3f}",
+            str(each.size),
             decibels(each.sqnr_db),
             code(", ".join(each.changed)),
             code(each.to),
         )
         for each in report.curve
     ]
-    yield from _table(("", "cost", "SQNR", "changed", "to"), rows)
+    yield from _table(("", "cost", "bytes", "SQNR", "changed", "to"), rows)

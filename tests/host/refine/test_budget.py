@@ -172,13 +172,14 @@ def test_the_command(hard, tmp_path, capsys):
     assert said.err == ""
     assert "SQNR dB" in said.out
     curve = json.loads((tmp_path / "c.json").read_text())
-    assert (curve["format"], curve["version"]) == ("neon8 precision", 2)
+    assert (curve["format"], curve["version"]) == ("neon8 precision", 3)
     assert (curve["target_sqnr"], curve["max_cost"], curve["reached"]) == (
         22,
         None,
         True,
     )
     first, last = curve["steps"]
+    assert 0 < first["size"] <= last["size"]
     assert (first["groups"], first["chosen"], first["cost"]) == ([], {}, 1.0)
     assert (last["tensors"], last["to"], last["best"]) == ([HARD], "int16", True)
     assert last["sqnr_db"] > 22.5

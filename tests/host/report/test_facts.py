@@ -25,6 +25,16 @@ from neon8.report.samples import Book
 from onnx_nets import save
 from refusals import refused
 
+HEAD = '{"format": "neon8 precision", "version": 3, '
+MODEL = '"model": {"digest": "DIGEST"}'
+
+
+def step(**more):
+    """The text of a search with one step, of which something is wrong."""
+    own = {"tensors": "[]", "best": "true", "cost": "1", "size": "1", **more}
+    fields = ", ".join(f'"{name}": {value}' for name, value in own.items())
+    return f'{HEAD}{MODEL}, "steps": [{{{fields}}}]}}'
+
 
 def test_its_figures_are_those_of_evaluate(whole, files):
     found = neon8.evaluate_model(files.n8, files.data, reference=files.model)
@@ -158,27 +168,34 @@ def made_with(files, table):
 def test_the_search_is_read(whole, files):
     steps = json.loads(files.search.read_text())["steps"]
     assert [each.cost for each in whole.curve] == [each["cost"] for each in steps]
+    assert whole.curve[0].size == files.n8.stat().st_size
     assert sum(each.best for each in whole.curve) == 1
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[]", "has no steps"),
-        ('{"steps": []}', "has no steps"),
-        ('{"steps": [3]}', "step 0: is no object"),
-        ('{"steps": [{"tensors": [], "best": 1}]}', "expected a list of tensors"),
-        ('{"steps": [{"tensors": [], "best": true}]}', "cost: None is not a number"),
-        ('{"steps": [{"tensors": [], "best": true, "cost": -1}]}', "is no cost"),
-        (
-            '{"steps": [{"tensors": [3], "best": true, "cost": 1}]}',
-            "tensors: expected a string",
-        ),
+        ("[]", "is no 'neon8 precision' of version 3"),
+        ('{"format": "neon8 precision", "version": 2}', "of version 3"),
+        (HEAD + '"model": {"digest": "ab"}}', "is of another network"),
+        (HEAD + '"model": 3}', "is of another network"),
+        (HEAD + MODEL + "}", "has no steps"),
+        (HEAD + MODEL + ', "steps": []}', "has no steps"),
+        (HEAD + MODEL + ', "steps": [3]}', "step 0: is no object"),
+        (step(best="1"), "expected a list of tensors"),
+        (step(tensors="3"), "expected a list of tensors"),
+        (step(cost="null"), "cost: None is not a number"),
+        (step(cost="-1"), "is no cost"),
+        (step(size="0"), "size: 0 is not a whole number from 1"),
+        (step(tensors="[3]"), "tensors: expected a string"),
+        (step(to="[3]"), "to: expected a string"),
+        (step(worst_db='"a"'), "worst_db: 'a' is not a number"),
     ],
 )
 def test_a_search_that_is_none_is_refused(files, tmp_path, text, said):
     spoilt = tmp_path / "c.json"
-    spoilt.write_text(text)
+    digest = neon8.load_table(files.table).model_digest
+    spoilt.write_text(text.replace("DIGEST", digest))
     with refused(TableError, f"{spoilt}:1", said):
         report_of(files, search=spoilt)
 
