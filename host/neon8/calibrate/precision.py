@@ -96,12 +96,14 @@ def finished(
     chosen: Mapping[str, str],
     wide: Collection[str] = (),
     streams: Collection[str] = (),
+    floats: Collection[str] = (),
 ) -> ScaleTable:
     """Give int16 tensors as many bits as accumulators allow, and free float ones.
 
     table: solved.  graph: the network; without it tensors keep their bits, and the
     compiler says where they are too many.  groups: tensor -> scale group.  chosen: from
     resolve().  wide: from wide_layers().  streams: groups that get 16 bits, too.
+    floats: groups that are float32, too.
     """
     bits = {
         groups[name]: entry.bits
@@ -113,4 +115,4 @@ def finished(
         table = with_bits(table, graph, groups, bits)
         table = with_wide_weights(table, graph, wide)
     kept = [group for group, precision in chosen.items() if precision == FLOAT]
-    return in_float32(table, groups, kept)
+    return in_float32(table, groups, [*kept, *floats])

@@ -20,6 +20,7 @@ from neon8.calibrate.recipe.bias import corrections
 from neon8.calibrate.recipe.branches import branches, with_own
 from neon8.calibrate.recipe.recipe import Recipe, prepare
 from neon8.calibrate.recipe.reserve import AVERAGED, averaged, bounds, with_reserve
+from neon8.calibrate.recipe.results import results
 from neon8.calibrate.recipe.streams import streams
 from neon8.calibrate.run.threads import usable
 from neon8.calibrate.statistics.histogram import Histogram, merge
@@ -81,25 +82,24 @@ def solve_quietly(
     tensors = partial(_tensors, observation, settings, own, chosen, graph)
     known, recipe = tensors(), None
     wider: frozenset[str] = frozenset()
+    floats: set[str] = set()
     scheme = settings.scheme
     if graph is not None and not settings.plain:
         closed = [n for n, group in observation.scale_groups.items() if group in own]
         recipe = prepare(observation, graph, known, closed, scheme=scheme)
         seen = {name: each.histogram for name, each in observation.tensors.items()}
-        apart = branches(
-            graph,
-            seen,
-            partial(_solve, entry=None, settings=settings, layers=[]),
-            recipe.groups,
-        )
-        if apart:
-            groups = scale_groups(graph, apart)
+        alone = partial(_solve, entry=None, settings=settings, layers=[])
+        joined = results(graph, seen, alone, recipe.groups)
+        apart = branches(graph, seen, alone, recipe.groups, joined)
+        if apart or joined:
+            groups = scale_groups(graph, {*apart, *joined})
             observation = replace(observation, scale_groups=groups)
             recipe = recipe.with_groups(groups)
             own, chosen = _wishes(observation, settings, graph)
             tensors = partial(_tensors, observation, settings, own, chosen, graph)
             known = with_own(tensors(), apart)
         closed = [*own, *chosen]
+        floats = {observation.scale_groups[name] for _, name in joined} - {*closed}
         wider = streams(graph, observation.scale_groups, seen, known, closed)
     groups = observation.scale_groups
     table = partial(_table, observation, settings, recipe)
@@ -112,7 +112,7 @@ def solve_quietly(
         found = with_winograd(rows, network, found, narrow, limit=limit)
     if recipe is not None:
         found = corrections(recipe.graph, found, recipe.means)
-    return finished(found, graph, groups, chosen, wide, wider)
+    return finished(found, graph, groups, chosen, wide, wider, floats)
 
 
 def _wishes(

@@ -118,8 +118,9 @@ def convert_table(
         if bits not in target.bits:
             held = " or ".join(map(str, target.bits))
             text = f"{to} holds {held} bits only, tensor {name!r} has {bits}"
-            cause = "--fast" if bits < min(target.bits) else "--precision"
-            remedy = f"calibrate without {cause} and with --bits 8"
+            remedy = "calibrate without --fast and with --bits 8"
+            if bits > min(target.bits):
+                remedy = "calibrate with --plain, without --precision and --bits"
             raise TableError(f"{path}: {text}; {remedy}")
     if own is not None and source is not target:
         _check_weights(own, path, target)
@@ -148,7 +149,7 @@ def _check_quantized(table: ScaleTable, path: str | PathLike[str], to: str) -> N
         if entry.float32:
             text = f"{to} quantizes all tensors, and {name!r} is float32"
             raise TableError(
-                f"{path}: {text}; calibrate without --precision float:{name}"
+                f"{path}: {text}; calibrate with --plain, without --precision float"
             )
 
 

@@ -146,22 +146,28 @@ def wide(made, tmp_path):
 
 @pytest.mark.parametrize("to", ["ncnn", "trt", "qdq"])
 def test_16_bits_where_a_format_has_8(made, wide, to):
-    text = "wide.json: .* holds 8 bits only, tensor '.*' has 16; calibrate without"
-    text += " --precision and with --bits 8"
+    text = "wide.json: .* holds 8 bits only, tensor '.*' has 16; calibrate with"
+    text += " --plain, without --precision and --bits"
     for options in ({"model": made.path}, {"onto": wide, "model": made.path}):
         with pytest.raises(TableError, match=text):
             convert(wide, to, **options)
 
 
-@pytest.mark.parametrize(("bits", "option"), [(7, "--fast"), (14, "--precision")])
-def test_one_tensor_of_other_bits(made, tmp_path, bits, option):
+@pytest.mark.parametrize(
+    ("bits", "remedy"),
+    [
+        (7, "without --fast and with --bits 8"),
+        (14, "with --plain, without --precision and --bits"),
+    ],
+)
+def test_one_tensor_of_other_bits(made, tmp_path, bits, remedy):
     tensor = at_bits(made.table.tensors["r0"], bits)
     path = tmp_path / "other.json"
     tensors = made.table.tensors | {"r0": tensor}
     neon8.save_table(replace(made.table, tensors=tensors), path)
     for to, held in (("ncnn", "8"), ("qdq", "8"), ("ort-overrides", "8 or 16")):
         text = f"{to} holds {held} bits only, tensor 'r0' has {bits}"
-        text += f"; calibrate without {option} and with --bits 8"
+        text += f"; calibrate {remedy}"
         with pytest.raises(TableError, match=text):
             convert(path, to, model=made.path)
     assert f"1 tensor of {bits} bits" in convert(path, "ort").notes[0]
@@ -173,7 +179,8 @@ def test_a_tensor_in_float32(made, tmp_path):
     groups = scale_groups(made.graph)
     neon8.save_table(in_float32(made.table, groups, [groups["r0"]]), path)
     for to in ("trt", "ncnn", "ort", "ort-overrides", "glow"):
-        text = f"float.json: {to} quantizes all tensors, and 'r0' is float32"
+        text = f"float.json: {to} quantizes all tensors, and 'r0' is float32; calibrate"
+        text += " with --plain, without --precision float"
         with pytest.raises(TableError, match=text):
             convert(path, to, model=made.path)
     assert convert(path, "neon8").data == path.read_bytes()

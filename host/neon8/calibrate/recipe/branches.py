@@ -40,28 +40,18 @@ def branches(
     histograms: Mapping[str, Histogram],
     solve: Solve,
     closed: Collection[str],
+    given: Collection[Edge],
 ) -> frozenset[Edge]:
     """Choose the edges on which values are requantized.
 
-    histograms: of the sources.  closed: scale groups that stay whole.
+    histograms: of the sources.  closed: scale groups that stay whole.  given: edges of
+    results(), where scales part already.
     """
-    whole, sources = scale_groups(graph), held(graph)
+    whole, sources = scale_groups(graph, given), held(graph)
     uses, made = count_uses(graph), {node.output: node for node in graph.nodes}
     read = _read_otherwise(graph)
-    steps: dict[frozenset[str], float] = {}
-
-    def step_of(names: frozenset[str]) -> float:
-        if names not in steps:
-            steps[names] = solve(merged(histograms, names)).scale
-        return steps[names]
-
-    def gains(part: frozenset[str], every: frozenset[str]) -> bool:
-        step, power = step_of(every), mean_square(merged(histograms, part))
-        if not power or step * step / 12 <= LEAST_NOISE * power:
-            return False
-        return round(20 * math.log10(step / step_of(part)), DECIMALS) >= GAIN_DB
-
-    apart: set[Edge] = set()
+    gain = Steps(histograms, solve).gain
+    apart = set(given)
     for node in graph.nodes:
         if not node.shares_scale or whole.get(node.output, "") in {"", *closed}:
             continue
@@ -75,10 +65,31 @@ def branches(
             if not mine or not others:
                 continue
             # Nothing is gained where only the joined values are read.
-            finer = not read.isdisjoint(inside) and gains(mine, every)
-            if finer or (others < every and gains(others, every)):
+            finer = not read.isdisjoint(inside) and gain(mine, every)
+            if finer or (others < every and gain(others, every)):
                 apart |= edges
-    return frozenset(apart)
+    return frozenset(apart.difference(given))
+
+
+class Steps:
+    """What a method chooses for sources together, by `solve`."""
+
+    def __init__(self, histograms: Mapping[str, Histogram], solve: Solve) -> None:
+        self._histograms = histograms
+        self._solve = solve
+        self._known: dict[frozenset[str], float] = {}
+
+    def gain(self, part: frozenset[str], every: frozenset[str]) -> bool:
+        """True if a part is to have steps of its own, not those of all together."""
+        step, power = self._step(every), mean_square(merged(self._histograms, part))
+        if not power or step * step / 12 <= LEAST_NOISE * power:
+            return False
+        return round(20 * math.log10(step / self._step(part)), DECIMALS) >= GAIN_DB
+
+    def _step(self, names: frozenset[str]) -> float:
+        if names not in self._known:
+            self._known[names] = self._solve(merged(self._histograms, names)).scale
+        return self._known[names]
 
 
 def merged(histograms: Mapping[str, Histogram], names: Collection[str]) -> Histogram:
