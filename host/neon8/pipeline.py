@@ -26,6 +26,7 @@ from neon8.ir.graph import Graph
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 from neon8.settings.reader import takes
+from neon8.settings.shapes import settled
 from neon8.settings.stages import DEFAULTS, Settings
 
 if TYPE_CHECKING:
@@ -126,7 +127,9 @@ def calibrate(
     chosen, searched = None, None
     # With nothing kept the journal need not be whole, and little is lost with it.
     with resumable(output if keep else None, len(outcome.observation.samples)):
-        table = solve(outcome.observation, load(model, shapes=shapes), rules)
+        seen = outcome.observation.usual_shapes
+        graph = load(model, shapes=shapes and settled(shapes, seen))
+        table = solve(outcome.observation, graph, rules)
         kept = outcome.kept
         if network is not None:
             network = network.runnable(table)
@@ -269,7 +272,8 @@ def solve_observation(
     if model is not None and not isinstance(model, Graph):
         from neon8.graph.importer import load
 
-        model = load(Path(model), shapes=settings.network.shapes)
+        seen, given = observation.usual_shapes, settings.network.shapes
+        model = load(Path(model), shapes=settled(given or {}, seen) if given else seen)
     return solve(observation, model, settings.solve)
 
 

@@ -16,7 +16,12 @@ import numpy as np
 
 from neon8.arrays import AnyArray
 from neon8.calibrate import container
-from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
+from neon8.calibrate.observation import (
+    LayerFacts,
+    Observation,
+    Shapes,
+    TensorObservation,
+)
 from neon8.calibrate.statistics.channels import WORDS, ChannelStatistics, empty, join
 from neon8.calibrate.statistics.histogram import BINS, LOG_BINS, Histogram, exponent_of
 from neon8.calibrate.statistics.observer import Extreme
@@ -90,6 +95,8 @@ def pack(observation: Observation) -> tuple[dict[str, Any], dict[str, AnyArray]]
         ],
         "scale_groups": list(observation.scale_groups.items()),
     }
+    if observation.shapes:
+        facts["shapes"] = [[s, count] for s, count in observation.shapes.items()]
     digests = bytes.fromhex("".join(observation.samples))
     arrays = {"samples": np.frombuffer(digests, "u1").reshape(-1, 32)}
     arrays |= _pack_tensors(observation)
@@ -159,6 +166,8 @@ def _pack_layer(at: str, layer: LayerFacts) -> dict[str, AnyArray]:
 def unpack(facts: Any, arrays: dict[str, AnyArray]) -> Observation:
     """Undo pack().  CalibrationError: the cause, without the file's name."""
     keys = "channels engine layers model preprocess scale_groups tensors"
+    if isinstance(facts, dict) and "shapes" in facts:
+        keys = keys.replace("scale_groups", "scale_groups shapes")
     fields = _object(facts, keys, "the header")
     model = _object(fields["model"], "digest name", "model")
     engine = fields["engine"]
@@ -187,6 +196,7 @@ def unpack(facts: Any, arrays: dict[str, AnyArray]) -> Observation:
             for number, (name, layer) in enumerate(layers.items())
         },
         scale_groups=_unique(fields["scale_groups"], "scale_groups", _group),
+        shapes=_shapes(fields.get("shapes", []), len(samples)),
     )
     if left:
         raise CalibrationError(f"array {min(left)!r} belongs to nothing")
@@ -418,6 +428,28 @@ def _layer_facts(value: Any) -> tuple[Any, dict[str, Any]]:
 def _channel(value: Any) -> tuple[Any, int]:
     name, count = _pair(value, "channels")
     return name, _integer(count, f"channels {name!r}")
+
+
+def _shapes(value: Any, samples: int) -> dict[Shapes, int]:
+    """Shapes of samples, and how many of all have them."""
+    found: dict[Shapes, int] = {}
+    for item in value if isinstance(value, list) else [value]:
+        given, count = _pair(item, "shapes")
+        pairs = (_pair(each, "shapes") for each in _items(given, "shapes"))
+        shape = tuple(
+            (_name(name, "shapes"), _integers(dims, len(_items(dims, "shapes")), name))
+            for name, dims in pairs
+        )
+        found[shape] = _integer(count, "shapes")
+    if sum(found.values()) > samples:
+        raise CalibrationError("shapes: of more samples than there are")
+    return found
+
+
+def _items(value: Any, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise CalibrationError(f"{what}: expected lists")
+    return value
 
 
 def _group(value: Any) -> tuple[Any, str]:

@@ -6,8 +6,9 @@ how the work was divided: merge() of two that share no sample gives what observi
 sets at once would have given. calib_file.py reads and writes it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from neon8.arrays import FloatArray
@@ -20,6 +21,9 @@ from neon8.calibrate.statistics.patches import merge as merge_patches
 from neon8.errors import CalibrationError
 
 Value = TypeVar("Value")
+
+Shapes = tuple[tuple[str, tuple[int, ...]], ...]
+"""The shape of each input of a sample, with its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,7 +63,8 @@ class Observation:
     ascending, each once.  tensors: those with values of their own, by name, in order of
     execution.  channels: for inputs and pre-activations of convolutions, by name.
     layers: convolutions by node name.  scale_groups: every tensor of the network -> the
-    tensor that names its scale group.
+    tensor that names its scale group.  shapes: where --shape says what they may be, the
+    shapes of samples, ascending, and how many have them.
     """
 
     model_name: str
@@ -71,6 +76,13 @@ class Observation:
     channels: dict[str, ChannelStatistics]
     layers: dict[str, LayerFacts]
     scale_groups: dict[str, str]
+    shapes: dict[Shapes, int] = field(default_factory=dict)
+
+    @property
+    def usual_shapes(self) -> dict[str, tuple[int, ...]] | None:
+        """The shapes of most samples, of several the smallest; None if unknown."""
+        least = min(self.shapes, key=lambda s: (-self.shapes[s], s), default=None)
+        return None if least is None else dict(least)
 
 
 def merge(first: Observation, second: Observation) -> Observation:
@@ -91,13 +103,32 @@ def merge(first: Observation, second: Observation) -> Observation:
         first,
         samples=tuple(sorted((*first.samples, *second.samples))),
         tensors=_both(first.tensors, second.tensors, merge_tensors),
-        channels=_both(first.channels, second.channels, channels.merge),
+        channels=_both_channels(first, second),
         layers=_both(
             first.layers,
             second.layers,
             lambda a, b: replace(a, patches=merge_patches(a.patches, b.patches)),
         ),
+        shapes=dict(sorted((Counter(first.shapes) + Counter(second.shapes)).items())),
     )
+
+
+def _both_channels(
+    first: Observation, second: Observation
+) -> dict[str, ChannelStatistics]:
+    """Those of tensors that have as many channels at all shapes.
+
+    In a network with open dimensions the axis of channels may be one of them.
+    """
+    for one, other in ((first, second), (second, first)):
+        if not one.samples:
+            return other.channels
+    return {
+        name: channels.merge(one, second.channels[name])
+        for name, one in first.channels.items()
+        if name in second.channels
+        and len(one.count) == len(second.channels[name].count)
+    }
 
 
 def merge_tensors(
@@ -165,7 +196,6 @@ def _shape(observation: Observation) -> Any:
     return (
         observation.model_name,
         list(observation.tensors),
-        [(name, len(c.count)) for name, c in observation.channels.items()],
         list(observation.scale_groups.items()),
         [
             (

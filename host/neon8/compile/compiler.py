@@ -12,7 +12,6 @@ from neon8.compile.cutting import cut_for, files_of, kept_inside
 from neon8.compile.open_shapes import (
     Progress,
     compile_open,
-    is_open,
     nobody,
     openings,
 )
@@ -22,7 +21,7 @@ from neon8.errors import CompileError, SettingsError
 from neon8.files import write_all
 from neon8.graph.cut import Cut
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import OnnxFile, Shapes, dim_names, open_onnx
+from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx, symbols_of
 from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import FloatArray, Graph
 from neon8.ir.program import Program
@@ -31,6 +30,7 @@ from neon8.quant.int16_fit import Fit
 from neon8.quant.scale_table import ScaleTable
 from neon8.rewrite.own_scales import load_quantized
 from neon8.settings.reader import takes
+from neon8.settings.shapes import is_open
 from neon8.settings.stages import DEFAULTS, Settings
 
 if TYPE_CHECKING:  # loads Pillow, which few need
@@ -143,7 +143,7 @@ def _compile_open(
         return made
 
     with _named(model, table):
-        found = openings(shapes, dim_names(model))
+        found = openings(shapes, symbols_of(model, shapes))
         program = compile_open(found, compile_at, progress)
         return Compiled(
             file=writer.dumps(program),

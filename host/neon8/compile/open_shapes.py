@@ -91,17 +91,11 @@ class Openings:
         )
 
 
-def is_open(shapes: Wanted | None) -> bool:
-    """True if some dimension has bounds."""
-    every = (shapes or {}).values()
-    return any(isinstance(size, Open) for dims in every for size in dims)
-
-
 def openings(wanted: Wanted, names: Mapping[str, Sequence[str]]) -> Openings:
     """The symbols that a user wants.
 
-    names: of inputs, what the ONNX file calls their dimensions, "" for what has no
-    name; dimensions of one name are one symbol.  CompileError: bounds contradict.
+    names: of inputs, what their dimensions are called, "" for what has no name;
+    dimensions of one name are one symbol.  CompileError: bounds contradict.
     """
     symbols: dict[str, Symbol] = {}
     given: dict[str, int | Open] = {}

@@ -4,14 +4,17 @@
 The rules, for one sample:
 
 * Dimensions of 1 may be missing or be there; all others are those of the network.
+* Where a network leaves dimensions open, a sample has its own, within their bounds. All
+  dimensions are there then; only the axis of samples, of 1, and channels of 1 may be
+  missing.
 * uint8 arrays are images of height, width, channels wherever they fit so, and are moved
   to the order of the network.
 * An input of floats takes every kind of number, cast to its type; an input of integers
   takes integers that its type can hold, and no others.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +22,7 @@ import numpy as np
 from neon8.arrays import Array
 from neon8.errors import DataError
 from neon8.ir.graph import Graph
+from neon8.settings.shapes import Open
 
 if TYPE_CHECKING:  # loads Pillow, which running a model does not need
     from neon8.data.preprocess import Preprocess
@@ -34,12 +38,21 @@ class Input:
     """An input of a network.
 
     shape: of one run, as in ONNX.  dtype: numpy's name.  rows: how many samples the
-    first axis holds, None if it is no axis of samples.
+    first axis holds, None if it is no axis of samples.  bounds: what each dimension may
+    be where samples have shapes of their own, () if all have `shape`; `shape` is the
+    smallest then.  symbols: for each bound a name; dimensions of one are always equal.
     """
 
     shape: Shape
     dtype: str = "float32"
     rows: int | None = 1
+    bounds: tuple[int | Open, ...] = ()
+    symbols: tuple[str, ...] = ()
+
+    @property
+    def may_be(self) -> str:
+        """Its shapes, as --shape takes them."""
+        return "x".join(map(str, self.bounds or self.shape))
 
     @property
     def sample_shape(self) -> Shape:
@@ -117,6 +130,104 @@ def of_shapes(
     }
 
 
+def with_bounds(
+    inputs: Mapping[str, Input],
+    bounds: Mapping[str, Sequence[int | Open]],
+    symbols: Mapping[str, Sequence[str]],
+) -> dict[str, Input]:
+    """The inputs, of which samples have shapes of their own within these bounds.
+
+    symbols: what dimensions that are always equal share.  The axis of samples is as
+    long as it can be least: samples run one by one.
+    """
+    found = dict(inputs)
+    for name, limits in bounds.items():
+        least = tuple(n if isinstance(n, int) else n.lo for n in limits)
+        given = tuple(limits)
+        if found[name].rows is not None:
+            given = (*least[:1], *given[1:])
+        rows = None if found[name].rows is None else least[0]
+        found[name] = replace(found[name], shape=least, rows=rows)
+        if any(isinstance(limit, Open) for limit in given):
+            known = tuple(symbols[name])
+            found[name] = replace(found[name], bounds=given, symbols=known)
+    return found
+
+
+def check_equal(inputs: Mapping[str, Input], shapes: Mapping[str, Shape]) -> None:
+    """DataError: dimensions of a sample differ that are always equal."""
+    seen: dict[str, tuple[str, int, int]] = {}
+    for name, wanted in inputs.items():
+        for axis, symbol in enumerate(wanted.symbols):
+            size = shapes[name][axis]
+            other, at, first = seen.setdefault(symbol, (name, axis, size))
+            if first != size and isinstance(wanted.bounds[axis], Open):
+                text = f"input {name!r} has {size} as dimension {axis}, which must"
+                raise DataError(f"{text} equal dimension {at} of {other!r}, {first}")
+
+
+def at_shape(shape: Shape, dtype: np.dtype[np.generic], wanted: Input) -> Input:
+    """The input at the shape that a sample like this has, if it is not preprocessed.
+
+    DataError: it is outside the bounds.
+    """
+    if not wanted.bounds:
+        return wanted
+    own = next(_own(shape, dtype, wanted), None)
+    if own is None:
+        raise DataError(mismatch(shape, dtype, wanted))
+    return _fixed(own, wanted)
+
+
+def at_size(size: tuple[int, int], wanted: Input, *, nearest: bool) -> Input:
+    """The input for an image of a size that is cropped or, if `nearest`, resized.
+
+    It is the largest that is no larger, or the nearest.  DataError: there is none.
+    """
+    first = 1 if wanted.channels_last else 2
+    dims = list(wanted.shape)
+    for axis, have in zip((first, first + 1), size, strict=True):
+        limit = wanted.bounds[axis]
+        if isinstance(limit, Open):
+            dims[axis] = limit.near(have) if nearest else limit.below(have)
+    if wanted.symbols[first] == wanted.symbols[first + 1]:
+        dims[first] = dims[first + 1] = min(dims[first : first + 2])
+    return _fixed(tuple(dims if wanted.rows is None else dims[1:]), wanted)
+
+
+def _fixed(own: Shape, wanted: Input) -> Input:
+    """The input with one shape.  own: of a sample."""
+    shape = own if wanted.rows is None else (wanted.rows, *own)
+    return replace(wanted, shape=shape, bounds=(), symbols=())
+
+
+def _own(shape: Shape, dtype: np.dtype[np.generic], wanted: Input) -> Iterator[Shape]:
+    """The shapes within bounds that an array can have as one sample."""
+    limits = wanted.bounds if wanted.rows is None else wanted.bounds[1:]
+    yield from (
+        each
+        for each in _readings(shape, dtype, len(limits))
+        if all(map(_within, each, limits))
+    )
+
+
+def _readings(shape: Shape, dtype: np.dtype[np.generic], rank: int) -> Iterator[Shape]:
+    """The shapes of this rank that an array can have."""
+    image = shape[1:] if len(shape) == 4 and shape[0] == 1 else shape
+    if dtype == np.uint8 and len(image) == rank == 3:
+        yield (image[2], *image[:2])
+    if len(shape) == rank:
+        yield shape
+    if len(shape) == rank + 1 and shape[0] == 1:
+        yield shape[1:]
+    if len(shape) == rank - 1:
+        yield (1, *shape)
+
+
+def _within(size: int, limit: int | Open) -> bool:
+    return size == limit if isinstance(limit, int) else size in limit.values
+
+
 def batch_of(inputs: Mapping[str, Input]) -> int:
     """How many samples the network takes at once."""
     return max((each.rows or 1 for each in inputs.values()), default=1)
@@ -137,6 +248,8 @@ def only(where: str, inputs: Mapping[str, Input], what: str) -> str:
 
 def fits(shape: Shape, dtype: np.dtype[np.generic], wanted: Input) -> bool:
     """True if an array like this is one sample, if it is not preprocessed."""
+    if wanted.bounds:
+        return next(_own(shape, dtype, wanted), None) is not None
     if dtype == np.uint8 and _image_axes(shape, wanted.sample_shape):
         return True
     return _dims(shape) == _dims(wanted.sample_shape)
@@ -147,15 +260,18 @@ def to_input(
 ) -> tuple[Array, Array | None]:
     """Convert one sample to an input, and return the pixels it was made of, if any.
 
-    The former is of wanted.sample_shape and of its type, the latter uint8 (H, W, C).
+    The former is of the type of the input and of the shape of a sample, which of an
+    input with bounds is its own; the latter uint8 (H, W, C).
     DataError: it does not fit, or holds NaN or infinity.
     """
     if raw.dtype.kind not in "fiub":
         raise DataError(f"values are {raw.dtype}; expected numbers")
     if preprocess is None or len(wanted.shape) != 4:
-        return _cast(_arranged(raw, wanted), wanted), None
+        here = at_shape(raw.shape, raw.dtype, wanted)
+        return _cast(_arranged(raw, here), here), None
     if raw.ndim == 4 and raw.shape[0] == 1:
         raw = raw[0]
+    wanted = preprocess.at(raw, wanted)
     pixels = preprocess.pixels(raw, wanted.image_size)
     if wanted.dtype == "uint8":  # its arithmetic is in the network
         return _cast(_arranged(pixels, wanted), wanted), None
@@ -180,11 +296,26 @@ def _image_axes(have: Shape, want: Shape) -> bool:
 def mismatch(shape: Shape, dtype: np.dtype[np.generic], wanted: Input) -> str:
     """The message for an array that does not fit."""
     want = list(wanted.shape)
+    if wanted.bounds:
+        return _outside(shape, dtype, wanted)
     if dtype == np.uint8 and len(want) == 4:
         text = f"a uint8 image of H W C {list(shape)}, but the network takes {want}"
         return f"{text}; crop or resize it by preprocessing"
     many = f", {wanted.rows} samples" if (wanted.rows or 1) > 1 else ""
     return f"shape {list(shape)}, but the network takes {want}{many}"
+
+
+def _outside(shape: Shape, dtype: np.dtype[np.generic], wanted: Input) -> str:
+    """The same where dimensions are open: which of them is outside its bounds."""
+    limits = wanted.bounds if wanted.rows is None else wanted.bounds[1:]
+    before = len(wanted.bounds) - len(limits)
+    for own in _readings(shape, dtype, len(limits)):
+        for axis, (size, limit) in enumerate(zip(own, limits, strict=True), before):
+            if not _within(size, limit):
+                text = f"has {size} as dimension {axis}, which is {limit}"
+                remedy = "resize or crop it, or give wider bounds by --shape"
+                return f"{text} ({wanted.may_be}); {remedy}"
+    return f"shape {list(shape)}, but the network takes {wanted.may_be}"
 
 
 def _arranged(raw: Array, wanted: Input) -> Array:

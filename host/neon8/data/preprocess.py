@@ -14,6 +14,7 @@ import numpy.typing as npt
 from PIL import Image, ImageOps
 
 from neon8.arrays import Array, FloatArray
+from neon8.data.inputs import Input, at_size
 from neon8.data.sources import MAX_PIXELS
 from neon8.errors import DataError
 from neon8.files import open_regular, unreadable
@@ -94,6 +95,20 @@ class Preprocess:
     def table(self) -> FloatArray:
         """(C, 256): what values() makes of every byte, in each channel."""
         return _table(self)
+
+    def at(self, raw: Array, wanted: Input) -> Input:
+        """The input at the size to which an image comes, where it may have several.
+
+        That is the largest that can be cropped out of it once it is resized, but with
+        "stretch" the nearest to the image's own.
+        """
+        if not wanted.bounds or self.size is not None or raw.ndim not in (2, 3):
+            return wanted
+        height, width = raw.shape[:2]
+        if self.short is not None:
+            factor = self.short / min(height, width)
+            height, width = (max(round(s * factor), 1) for s in (height, width))
+        return at_size((height, width), wanted, nearest=self.resize == "stretch")
 
     def pixels(self, raw: Array, size: tuple[int, int]) -> Array:
         """As apply(), up to the arithmetic: (h, w, C), of the type of raw."""

@@ -21,7 +21,16 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.data.columns import choose
-from neon8.data.inputs import Input, Inputs, as_inputs, batch_of, fits, only, to_input
+from neon8.data.inputs import (
+    Input,
+    Inputs,
+    as_inputs,
+    batch_of,
+    check_equal,
+    fits,
+    only,
+    to_input,
+)
 from neon8.data.sources import Row, open_source
 from neon8.errors import DataError
 from neon8.settings.reader import takes
@@ -359,6 +368,7 @@ def _sample(
 ) -> Sample:
     """Make one sample of as many rows as the network's batch.  DataError."""
     values: dict[str, list[Array]] = {name: [] for name in inputs}
+    where = rows[0].name if len(rows) == 1 else f"{rows[0].name} to {rows[-1].name}"
     images: dict[str, list[Array]] = {}
     for row in rows:
         for name, wanted in inputs.items():
@@ -369,13 +379,26 @@ def _sample(
             values[name].append(value)
             if pixels is not None:
                 images.setdefault(name, []).append(pixels)
-    name = rows[0].name
+    for name, each in values.items():
+        shapes = list(dict.fromkeys(value.shape for value in each))
+        if len(shapes) > 1:
+            text = f"input {name!r} is {shapes[0]} and {shapes[1]} in a batch"
+            raise DataError(f"{where}: {text}; give samples of one size together")
+    arrays = {
+        name: _stacked(each).reshape(
+            each[0].shape
+            if inputs[name].rows is None
+            else (inputs[name].shape[0], *each[0].shape)
+        )
+        for name, each in values.items()
+    }
+    try:
+        check_equal(inputs, {name: array.shape for name, array in arrays.items()})
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from error
     return Sample(
-        name=name if len(rows) == 1 else f"{name} to {rows[-1].name}",
-        inputs={
-            name: _stacked(each).reshape(inputs[name].shape)
-            for name, each in values.items()
-        },
+        name=where,
+        inputs=arrays,
         labels=tuple(row.label for row in rows if row.label is not None),
         pixels={
             name: each[0] if len(rows) == 1 else np.stack(each)

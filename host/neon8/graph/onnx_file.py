@@ -109,12 +109,54 @@ def _open(path: Path) -> OnnxFile:
         hashing.shutdown(wait=False)
 
 
-def dim_names(model: str | PathLike[str]) -> dict[str, tuple[str, ...]]:
-    """Of each input what its dimensions are called, "" if they have no name."""
+Declared = tuple[str, tuple[str | int, ...]]
+
+
+def declared(model: str | PathLike[str]) -> dict[str, Declared]:
+    """Of each input its type, as numpy calls it, and its dimensions.
+
+    The type is "" if it is no tensor; dimensions are numbers, or names, which are "" if
+    there are none.  GraphError.
+    """
     found = onnx.ModelProto.FromString(_open(Path(model)).model)
+    kinds = {
+        value.name: value.type.tensor_type for value in network_inputs(found.graph)
+    }
     return {
-        value.name: tuple(dim.dim_param for dim in value.type.tensor_type.shape.dim)
-        for value in network_inputs(found.graph)
+        name: (
+            _numpy_type(kind.elem_type),
+            tuple(
+                dim.dim_value if dim.HasField("dim_value") else dim.dim_param
+                for dim in kind.shape.dim
+            ),
+        )
+        for name, kind in kinds.items()
+    }
+
+
+def _numpy_type(number: int) -> str:
+    try:
+        return str(onnx.helper.tensor_dtype_to_np_dtype(number))
+    except KeyError:
+        return ""
+
+
+def symbols_of(
+    model: str | PathLike[str], shapes: Shapes
+) -> dict[str, tuple[str, ...]]:
+    """Names of the dimensions in `shapes`: those of one name are always equal.
+
+    What has none in the file is named after its input, as in image[2].
+    """
+    known = {name: dims for name, (_, dims) in declared(model).items()}
+
+    def named(name: str, axis: int) -> str:
+        own = known.get(name, ())[axis : axis + 1]
+        return next((n for n in own if n and isinstance(n, str)), f"{name}[{axis}]")
+
+    return {
+        name: tuple(named(name, axis) for axis in range(len(dims)))
+        for name, dims in shapes.items()
     }
 
 

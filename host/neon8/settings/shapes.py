@@ -2,6 +2,7 @@
 """Shapes of inputs as users give them: numbers, and bounds of what stays open."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neon8.errors import SettingsError
@@ -39,6 +40,36 @@ class Open:
         """All that it can be."""
         return range(self.lo, self.hi + 1, self.step)
 
+    def below(self, size: int) -> int:
+        """The largest that is no larger, or the smallest."""
+        steps = (min(max(size, self.lo), self.hi) - self.lo) // self.step
+        return self.lo + steps * self.step
+
+    def near(self, size: int) -> int:
+        """The nearest, of two the smaller."""
+        lower = self.below(size)
+        upper = min(lower + self.step, self.hi)
+        return lower if size - lower <= upper - size else upper
+
+
+def is_open(shapes: Mapping[str, Sequence[int | Open]] | None) -> bool:
+    """True if some dimension has bounds."""
+    every = (shapes or {}).values()
+    return any(isinstance(size, Open) for dims in every for size in dims)
+
+
+def settled(
+    wanted: Mapping[str, tuple[int | Open, ...]],
+    shapes: Mapping[str, tuple[int, ...]] | None,
+) -> dict[str, tuple[int | Open, ...]]:
+    """What is wanted, with the shape that `shapes` has in place of bounds."""
+    found = {
+        name: (shapes or {}).get(name, dims)
+        for name, dims in wanted.items()
+        if is_open({name: dims})
+    }
+    return {**wanted, **found}
+
 
 def size(word: str) -> int | Open:
     """A size, bounds as in 32..1280:32, or `?` for default bounds.  SettingsError."""
@@ -67,8 +98,6 @@ def fixed(where: object, name: str, dims: tuple[int | Open, ...]) -> tuple[int, 
     """The shape of an input that may have one only.  SettingsError: it has bounds."""
     sizes = tuple(size for size in dims if isinstance(size, int))
     if len(sizes) < len(dims):
-        text = f"--shape {name}={'x'.join(map(str, dims))} has bounds, which only"
-        raise SettingsError(
-            f"{where}: {text} compile takes; give the one size that is wanted"
-        )
+        text = f"--shape {name}={'x'.join(map(str, dims))} has bounds"
+        raise SettingsError(f"{where}: {text}; give the one size that is wanted here")
     return sizes

@@ -93,8 +93,9 @@ class NetworkSettings(Stage):
         None,
         "dimensions of an input of the ONNX file that leaves some open, or of a tensor "
         "that an operator of another domain makes, or a branch; may be given for "
-        "several (default: a free first one is 1); for compile bounds, too, such as "
-        "1,3,32..1280:32,?, of dimensions that stay open in the .n8 file",
+        "several (default: a free first one is 1); bounds as in 1,3,32..1280:32,? are "
+        "for samples of different sizes, and compile leaves such dimensions open in "
+        "the .n8 file",
         SHAPES,
         option="--shape",
         metavar="NAME=1,3,224,224",

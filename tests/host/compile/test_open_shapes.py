@@ -22,7 +22,7 @@ from neon8.compile.template import at, difference, structure
 from neon8.compile.whole_constants import with_wholes
 from neon8.errors import CompileError, Neon8Error, SettingsError
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import dim_names
+from neon8.graph.onnx_file import symbols_of
 from neon8.ir.program import Program
 from neon8.ir.sizes import Size
 from neon8.quant.scale_table import ScaleTable
@@ -58,7 +58,7 @@ def opened(folder, model, bounds, usual, keep=()) -> Opened:
     name, dims = shape(bounds)
     samples = [{name: rng.normal(0, 1, usual).astype(np.float32)} for _ in range(2)]
     table = neon8.calibrate_model(path, samples, shapes={name: usual}, method="minmax")
-    found = openings({name: dims}, dim_names(path))
+    found = openings({name: dims}, symbols_of(path, {name: dims}))
     keep = frozenset(keep)
     template = compile_open(found, lambda shapes: compiled(path, table, shapes, keep))
     return Opened(path=path, table=table, found=found, template=template, keep=keep)
@@ -421,10 +421,8 @@ def test_only_an_open_onnx_file_has_open_dimensions(tmp_path):
     path = save(tmp_path, open_nets.mobile())
     shapes = {"x": ("1..8", 4, 7, 7)}
     sample = {"x": np.ones((1, 4, 7, 7), np.float32)}
-    with pytest.raises(
-        SettingsError, match="has bounds, which only compile takes; give"
-    ):
-        neon8.calibrate_model(path, [sample], shapes=shapes)
+    with pytest.raises(SettingsError, match="has bounds; give the one size"):
+        neon8.load_graph(path, shapes=shapes)
     table = neon8.calibrate_model(path, [sample], method="minmax")
     with pytest.raises(CompileError, match="a Graph has fixed shapes"):
         neon8.compile_model(neon8.load_graph(path), table, shapes=shapes)

@@ -43,6 +43,18 @@ def test_memory_that_is_used_again():
     assert sorted(each.inputs["x"][0] for each in chosen.samples) == list(range(5))
 
 
+def test_samples_of_different_sizes_in_any_order(monkeypatch):
+    monkeypatch.setattr(few, "BUDGET", 40 * 4)
+    samples = [sample(number, size=1 + number % 13) for number in range(30)]
+    ordered = sorted(samples, key=lambda each: each.digest)
+    sizes = np.cumsum([each.inputs["x"].size for each in ordered])
+    wanted = [each.digest for each in ordered[: int((sizes <= 40).sum())]]
+    assert 3 < len(wanted) < 15
+    for seed in range(10):
+        mixed = [samples[i] for i in np.random.default_rng(seed).permutation(30)]
+        assert [each.digest for each in kept(mixed, 20)] == wanted
+
+
 def test_no_more_than_memory_holds(monkeypatch):
     monkeypatch.setattr(few, "BUDGET", 3 * 16)
     assert len(kept([sample(number) for number in range(9)], 5)) == 3

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the FP32 network on samples in this process, and collect an Observation."""
 
+from collections import Counter
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -13,7 +15,9 @@ from neon8.calibrate.observation import (
     TensorObservation,
     merge,
 )
+from neon8.calibrate.observation import Shapes as SampleShapes
 from neon8.calibrate.run.reference import Reference, cpu_features
+from neon8.calibrate.run.shaped import KEPT, AtShapes, shapes_of
 from neon8.calibrate.run.threads import StatePool, usable
 from neon8.calibrate.statistics import channels, histogram
 from neon8.calibrate.statistics.observer import (
@@ -23,15 +27,17 @@ from neon8.calibrate.statistics.observer import (
 )
 from neon8.calibrate.statistics.patches import empty as no_patches
 from neon8.calibrate.statistics.sampler import Sampler
-from neon8.data.inputs import Input
+from neon8.data.inputs import Input, Shape
+from neon8.data.open_inputs import onnx_inputs
 from neon8.data.samples import Sample
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
+from neon8.graph.onnx_file import ModelLike, OnnxFile, Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups, sources
 from neon8.onnx_session import FACTS
 from neon8.operators.convolution import Conv2d, convolutions
+from neon8.settings.shapes import is_open, settled
 
 STATISTICS_BYTES = 1 << 28
 """What the histograms of all threads may take; a network that needs more has fewer."""
@@ -43,7 +49,7 @@ class Network:
     """A model, ready to be observed.
 
     references: one for each thread.  empty: the Observation of no samples.
-    quantized: the file has scales of its own.
+    quantized: the file has scales of its own.  counted: shapes of samples are noted.
     """
 
     graph: Graph
@@ -51,11 +57,73 @@ class Network:
     empty: Observation
     ignore_nonfinite: bool
     quantized: bool
+    counted: bool = False
 
     @property
     def inputs(self) -> dict[str, Input]:
         """The inputs of the network, by name."""
         return self.references[0].inputs
+
+    def begin(self, _sample: Sample) -> None:
+        """See OpenNetwork."""
+
+    def at(self, _sample: Sample) -> "Network":
+        """Itself, as all samples have one shape."""
+        return self
+
+    def stop(self) -> None:
+        """End the runs of onnxruntime; for Ctrl-C."""
+        self.references[0].stop()
+
+
+class OpenNetwork:
+    """A model whose samples have shapes of their own, ready at the last few of them.
+
+    inputs: with their bounds.
+    """
+
+    def __init__(
+        self, inputs: dict[str, Input], make: Callable[[dict[str, Shape]], Network]
+    ) -> None:
+        """make: opens it at the shapes of inputs."""
+        self.inputs = inputs
+        self._networks = AtShapes(make)
+        self._first: Network | None = None
+
+    def begin(self, sample: Sample) -> None:
+        """Be ready at the shape of a sample, if at none yet.  GraphError."""
+        if self._first is None:
+            self._first = self.at(sample)
+
+    def at(self, sample: Sample) -> Network:
+        """The network at the shape of a sample.  GraphError."""
+        return self._networks.at(shapes_of(sample.inputs), sample.name)
+
+    @property
+    def empty(self) -> Observation:
+        """The Observation of no samples."""
+        return self._any.empty
+
+    @property
+    def quantized(self) -> bool:
+        """The file has scales of its own."""
+        return self._any.quantized
+
+    def stop(self) -> None:
+        """As of Network."""
+        for network in self._networks.kept:
+            network.stop()
+
+    @property
+    def _any(self) -> Network:
+        """The network at some shape, without a sample at the smallest."""
+        if self._first is None:
+            shapes = {name: each.shape for name, each in self.inputs.items()}
+            self._first = self._networks.at(shapes, "the smallest shape")
+        return self._first
+
+
+AnyNetwork = Network | OpenNetwork
 
 
 def open_network(
@@ -65,13 +133,29 @@ def open_network(
     preprocess_digest: str = "",
     ignore_nonfinite: bool = False,
     threads: int | None = None,
-) -> Network:
+) -> AnyNetwork:
     """Read the ONNX file and start onnxruntime on it.  GraphError.
 
-    shapes: of inputs whose dimensions the file leaves open.
+    shapes: of inputs whose dimensions the file leaves open; with bounds each sample has
+    a shape of its own.
     threads: how many samples are observed at the same time; None for as many as there
     are processors and memory for. The Observation is the same.
     """
+    if shapes is not None and is_open(shapes) and not isinstance(model, OnnxFile):
+
+        def at(sizes: dict[str, Shape]) -> Network:
+            found = open_network(
+                model,
+                shapes=settled(shapes, sizes),
+                preprocess_digest=preprocess_digest,
+                ignore_nonfinite=ignore_nonfinite,
+                threads=threads,
+            )
+            if not isinstance(found, Network):
+                raise TypeError(found)
+            return found
+
+        return OpenNetwork(onnx_inputs(model, shapes), at)
     file = open_onnx(model, shapes=shapes)  # once: both are of the same model
     graph = load(file)
     fetch = Observer(graph).fetch
@@ -87,6 +171,7 @@ def open_network(
         empty=empty_observation(graph, preprocess_digest),
         ignore_nonfinite=ignore_nonfinite,
         quantized=is_quantized(file),
+        counted=bool(shapes),
     )
 
 
@@ -140,12 +225,15 @@ class _Session:
         origins = {name: self._observer.origins(name) for name in channel_inputs(graph)}
         self._sampler = Sampler(nodes, origins)
         self._digests: list[str] = []
+        self._shapes: Counter[SampleShapes] = Counter()
 
     def add(self, sample: Sample, digest: str) -> None:
         values = {**sample.inputs, **self._reference.run(sample.inputs)}
         self._observer.add(values, sample=sample.name, digest=digest)
         self._sampler.add(values, digest=digest)
         self._digests.append(digest)
+        if self._network.counted:
+            self._shapes[tuple(shapes_of(sample.inputs).items())] += 1
 
     def result(self) -> Observation:
         empty = self._network.empty
@@ -174,6 +262,7 @@ class _Session:
                 name: replace(layer, patches=patches[name])
                 for name, layer in empty.layers.items()
             },
+            shapes=dict(sorted(self._shapes.items())),
         )
 
 
@@ -182,14 +271,18 @@ class Collector:
 
     A sample whose digest is in `known`, or that was added before, is skipped. Once a
     method raises, or result() was called, the collector must not be used. A network has
-    one collector at a time.
+    one collector at a time. Samples of one shape share their statistics, which are
+    merged at the end, or when others need the room.
 
     names: digest -> name of the samples added.
     """
 
-    def __init__(self, network: Network, known: AbstractSet[str] = frozenset()) -> None:
-        self._known = known
-        self._sessions = StatePool([_Session(network, r) for r in network.references])
+    def __init__(
+        self, network: AnyNetwork, known: AbstractSet[str] = frozenset()
+    ) -> None:
+        self._known, self._network = known, network
+        self._pools: dict[Network, StatePool[_Session]] = {}  # the last used one last
+        self._merged: list[Observation] = []
         self.names: dict[str, str] = {}
 
     def add(self, sample: Sample, digest: str) -> bool:
@@ -198,12 +291,27 @@ class Collector:
         An error may be raised later, by another add() or by result().
         CalibrationError: a value in the network is NaN or infinite.  DataError.
         """
+        self._network.begin(sample)
         if digest in self._known or digest in self.names:
             return False
-        self._sessions.submit(lambda session: session.add(sample, digest))
+        network = self._network.at(sample)
+        pool = self._pools.pop(network, None)
+        if pool is None:
+            if len(self._pools) == KEPT:
+                self._merge(next(iter(self._pools)))
+            pool = StatePool([_Session(network, r) for r in network.references])
+        self._pools[network] = pool
+        pool.submit(lambda session: session.add(sample, digest))
         self.names[digest] = sample.name
         return True
 
     def result(self) -> Observation:
         """The Observation of all samples added."""
-        return reduce(merge, (session.result() for session in self._sessions.wait()))
+        for network in tuple(self._pools):
+            self._merge(network)
+        return reduce(merge, self._merged, self._network.empty)
+
+    def _merge(self, network: Network) -> None:
+        """Take the statistics of the samples of one shape."""
+        sessions = self._pools.pop(network).wait()
+        self._merged = [reduce(merge, (s.result() for s in sessions), *self._merged)]

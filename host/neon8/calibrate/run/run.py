@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from neon8.calibrate.observation import Observation, check_settings, merge
 from neon8.calibrate.run import convergence, journal
-from neon8.calibrate.run.collector import Network
+from neon8.calibrate.run.collector import AnyNetwork, OpenNetwork
 from neon8.calibrate.run.convergence import Point
 from neon8.calibrate.run.executors import (
     Executor,
@@ -94,10 +94,13 @@ def observe_data(
     """
     workload = Workload.of(model, data, settings)
     network = workload.open_network()
+    samples, total = _open_data(workload, data, network)
+    if isinstance(network, OpenNetwork) and (first := next(samples, None)) is not None:
+        network.begin(first)
+        samples = chain([first], samples)
     if network.quantized:
         text = "is quantized, with scales of its own; `neon8 compile` takes it as it is"
         LOG.warning("%s: %s, without a table", model, text)
-    samples, total = _open_data(workload, data, network)
     few = Few(task.keep)
     if task.keep:
         samples = few.watch(samples)
@@ -106,7 +109,7 @@ def observe_data(
         try:
             outcome = run.all(network, samples, interrupted)
         except KeyboardInterrupt:
-            network.references[0].stop()
+            network.stop()
             raise
     observed = frozenset(outcome.observation.samples)
     if task.keep and not few.samples:  # other processes have read them
@@ -139,7 +142,7 @@ def forget(output: Path) -> None:
 
 
 def _open_data(
-    workload: Workload, data: Data, network: Network
+    workload: Workload, data: Data, network: AnyNetwork
 ) -> tuple[Iterator[Sample], int | None]:
     """The samples of the workload, and their number if known."""
     if isinstance(data, str | Path):
@@ -194,7 +197,7 @@ class _Run:
         workload: Workload,
         settings: ObserveSettings,
         task: Task,
-        network: Network,
+        network: AnyNetwork,
         total: int | None,
     ) -> None:
         self._workload, self._how = workload, settings
@@ -210,7 +213,10 @@ class _Run:
             "the model": network.empty.model_digest,
             "the data": None if data is None else str(Path(data).resolve()),
             "--preprocess": workload.preprocess_digest,
-            "--shape": {name: list(dims) for name, dims in workload.shapes},
+            "--shape": {
+                name: [n if isinstance(n, int) else str(n) for n in dims]
+                for name, dims in workload.shapes
+            },
             "--limit": workload.samples.limit,
             "--skip": workload.samples.skip,
             "--shard": None if shard is None else list(shard),
@@ -227,7 +233,7 @@ class _Run:
 
     def all(
         self,
-        network: Network,
+        network: AnyNetwork,
         samples: Iterator[Sample],
         interrupted: threading.Event,
     ) -> Outcome:
@@ -274,7 +280,7 @@ class _Run:
 
     def _executor(
         self,
-        network: Network,
+        network: AnyNetwork,
         samples: Iterator[Sample],
         interrupted: threading.Event,
     ) -> Executor:

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of different sizes in one set: the same bytes however they are divided."""
+
+from functools import reduce
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import neon8
+import open_nets
+from neon8.calibrate import calib_file
+from neon8.calibrate.run import shaped
+from neon8.data.preprocess import Preprocess
+from neon8.errors import DataError, GraphError
+from neon8.quant import table_json
+from onnx_nets import save
+
+NETS = {
+    "unet": ((1, 3, "16..64:4", "16..64:4"), [(16, 16), (32, 20), (64, 48)]),
+    "recogniser": ((1, 3, 16, "8..96"), [(16, 8), (16, 33), (16, 96), (16, 50)]),
+    "speech": ((1, "2..64", 6), [(5, 6), (20, 6), (64, 6)]),
+    "attention": (("2..8", 10, 8), [(10, 8)]),
+}
+
+
+def shape_of(bounds, size):
+    least = [int(str(b).split("..")[0]) for b in bounds]
+    return (*least[: len(least) - len(size)], *size)
+
+
+def samples_of(name, count=14):
+    """Samples of a network, and the bounds of its input."""
+    bounds, sizes = NETS[name]
+    chance = np.random.default_rng(3)
+    made = [
+        chance.normal(0, 1, shape_of(bounds, sizes[at % len(sizes)])).astype("f4")
+        for at in range(count)
+    ]
+    return made, {"x": bounds}
+
+
+@pytest.fixture(scope="module", params=NETS)
+def case(request, tmp_path_factory):
+    """A network, its samples and bounds, and what one process observes in order."""
+    folder = tmp_path_factory.mktemp(request.param)
+    path = save(folder, getattr(open_nets, request.param)())
+    arrays, bounds = samples_of(request.param)
+    want = neon8.observe_model(path, arrays, shapes=bounds)
+    return path, arrays, bounds, calib_file.dumps(want)
+
+
+def test_any_order_gives_the_same_bytes(case, monkeypatch):
+    path, arrays, bounds, want = case
+    monkeypatch.setattr(shaped, "KEPT", 1)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(arrays))
+        got = neon8.observe_model(path, (arrays[i] for i in order), shapes=bounds)
+        assert calib_file.dumps(got) == want
+    assert calib_file.dumps(calib_file.loads(want, source="again")) == want
+
+
+def test_any_split_gives_the_same_bytes(case):
+    path, arrays, bounds, want = case
+    pieces = [arrays[at::3] for at in range(3)]
+    found = [neon8.observe_model(path, piece, shapes=bounds) for piece in pieces]
+    for order in (found, found[::-1]):
+        assert calib_file.dumps(reduce(neon8.merge_observations, order)) == want
+    shards = [
+        neon8.observe_model(path, arrays, shapes=bounds, shard=(at, 4))
+        for at in (1, 2, 3, 4)
+    ]
+    assert calib_file.dumps(reduce(neon8.merge_observations, shards)) == want
+
+
+def test_a_set_is_the_merger_of_its_shapes(case):
+    path, arrays, _, want = case
+    by_shape = {}
+    for array in arrays:
+        by_shape.setdefault(array.shape, []).append(array)
+    alone = [
+        neon8.observe_model(path, group, shapes={"x": shape})
+        for shape, group in by_shape.items()
+    ]
+    assert calib_file.dumps(reduce(neon8.merge_observations, alone)) == want
+
+
+def test_one_shape_gives_the_table_of_that_shape(case):
+    path, arrays, bounds, _ = case
+    same = [a for a in arrays if a.shape == arrays[0].shape]
+    tables = [
+        neon8.calibrate_model(path, same, shapes=shapes)
+        for shapes in (bounds, {"x": arrays[0].shape})
+    ]
+    first, second = map(table_json.dumps, tables)
+    assert first == second
+
+
+def test_the_table_compiles_for_all_sizes(case):
+    path, arrays, bounds, want = case
+    table = neon8.calibrate_model(path, arrays, shapes=bounds)
+    observation = calib_file.loads(want, source="x")
+    again = neon8.solve_observation(observation, path, shapes=bounds)
+    assert table_json.dumps(again) == table_json.dumps(table)
+    assert table_json.dumps(
+        neon8.solve_observation(observation, path)
+    ) == table_json.dumps(table)
+    assert observation.usual_shapes == {"x": min(observation.shapes)[0][1]} or (
+        len(set(observation.shapes.values())) > 1
+    )
+
+
+def test_workers_and_files(tmp_path):
+    path = save(tmp_path, open_nets.unet())
+    arrays, bounds = samples_of("unet", 30)
+    (tmp_path / "data").mkdir()
+    for number, array in enumerate(arrays):
+        np.save(tmp_path / "data" / f"{number:02}.npy", array[0])
+    want = calib_file.dumps(neon8.observe_model(path, arrays, shapes=bounds))
+    for data, workers in ((tmp_path / "data", 1), (tmp_path / "data", 2), (arrays, 2)):
+        got = neon8.observe_model(path, data, shapes=bounds, workers=workers)
+        assert calib_file.dumps(got) == want
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (
+            (3, 66, 32),
+            r"sample 1: input 'x': has 66 as dimension 2, which is 16..64:2 \(1x3x16.*",
+        ),
+        ((3, 17, 32), "has 17 as dimension 2, which is 16..64:2"),
+        ((4, 32, 32), "has 4 as dimension 1, which is 3 "),
+        ((32, 32), "has 1 as dimension 1, which is 3 "),
+        ((2, 2, 3, 32, 32), r"shape \[2, 2, 3, 32, 32\], but the network takes 1x3x"),
+    ],
+)
+def test_samples_outside_the_bounds(tmp_path, size, text):
+    path = save(tmp_path, open_nets.unet())
+    shapes = {"x": (1, 3, "16..64:2", "16..64:2")}
+    arrays = [np.ones((3, 16, 16), np.float32), np.ones(size, np.float32)]
+    with pytest.raises(DataError, match=text):
+        neon8.observe_model(path, arrays, shapes=shapes)
+
+
+def test_a_size_that_the_network_cannot_take(tmp_path):
+    b = open_nets.Open()
+    b.conv("x", "a", 3, 8, strides=[2, 2])
+    b("ConvTranspose", "a", "u", b.random(8, 3, 2, 2), strides=[2, 2])
+    b("Add", "x u", "y")
+    path = save(tmp_path, b.model((1, 3, "h", "w")))
+    arrays = [np.ones((3, 16, 16), np.float32), np.ones((3, 17, 16), np.float32)]
+    text = (
+        "sample 1, with x=1x3x17x16: .*Op \\(Add\\).*; leave such samples out, or allow"
+    )
+    with pytest.raises(GraphError, match=text):
+        neon8.observe_model(path, arrays, shapes={"x": (1, 3, "?", "?")})
+
+
+@pytest.mark.parametrize(
+    ("shapes", "text"),
+    [
+        (
+            {"x": (1, 3, 8, 8), "z": (1, "2..3")},
+            "has no input 'z' to give a shape; its inputs are 'x'",
+        ),
+        ({"x": (1, "2..3", 8, 8)}, "which cannot become 1x2..3x8x8"),
+        ({"x": ("2..3", 8)}, "input 'x' has dimensions"),
+    ],
+)
+def test_bounds_that_the_file_contradicts(tmp_path, shapes, text):
+    path = save(tmp_path, open_nets.unet())
+    with pytest.raises(GraphError, match=text):
+        neon8.observe_model(path, [], shapes=shapes)
+
+
+def test_images_of_all_sizes(tmp_path):
+    path = save(tmp_path, open_nets.unet())
+    chance = np.random.default_rng(1)
+    (tmp_path / "photos").mkdir()
+    for number, size in enumerate([(20, 30), (64, 64), (90, 17), (32, 200)]):
+        pixels = chance.integers(0, 256, (*size, 3), np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "photos" / f"{number}.png")
+    shapes = {"x": (1, 3, "16..64:4", "16..64:4")}
+    sizes = {
+        "none": [(20, 28), (32, 64), (64, 16), (64, 64)],
+        "stretch": [(20, 28), (32, 64), (64, 16), (64, 64)],
+        "short": [(24, 36), (24, 64), (24, 24), (64, 24)],
+    }
+    for resize, wanted in sizes.items():
+        how = Preprocess(resize=resize, short=24 if resize == "short" else None)
+        found = neon8.observe_model(
+            path, tmp_path / "photos", shapes=shapes, preprocess=how
+        )
+        assert sorted(dict(s)["x"][2:] for s in found.shapes) == sorted(wanted)
