@@ -234,6 +234,7 @@ def _table(
         tensors=dict(tensors),
         layers=layers,
         reasons=("few:samples",) if few else (),
+        shapes=observation.usual_shapes or {},
     )
 
 

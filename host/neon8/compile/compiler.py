@@ -134,16 +134,18 @@ def _compile_open(
     if settings.compile.cut:
         raise CompileError(f"{model}: --cut wants fixed shapes; leave out the bounds")
     keep = frozenset(settings.compile.keep_float)
+    given = table_json.load(table) if isinstance(table, str | Path) else table
+    usual = {} if given is None else given.shapes
     last: list[tuple[Graph, Program]] = []
 
     def compile_at(sizes: Shapes) -> Program:
-        graph, scales, _file = _network(model, table, sizes)
+        graph, scales, _file = _network(model, given, sizes)
         made = _lowered(graph, graph, scales, keep, settings)
         last[:] = [(graph, made)]
         return made
 
     with _named(model, table):
-        found = openings(shapes, symbols_of(model, shapes))
+        found = openings(shapes, symbols_of(model, shapes), usual)
         program = compile_open(found, compile_at, progress)
         return Compiled(
             file=writer.dumps(program),

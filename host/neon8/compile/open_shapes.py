@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,11 +92,16 @@ class Openings:
         )
 
 
-def openings(wanted: Wanted, names: Mapping[str, Sequence[str]]) -> Openings:
+def openings(
+    wanted: Wanted,
+    names: Mapping[str, Sequence[str]],
+    usual: Mapping[str, Sequence[int]] = MappingProxyType({}),
+) -> Openings:
     """The symbols that a user wants.
 
     names: of inputs, what their dimensions are called, "" for what has no name;
-    dimensions of one name are one symbol.  CompileError: bounds contradict.
+    dimensions of one name are one symbol.  usual: the shapes of inputs where a caller
+    gives none, as far as they are within the bounds.  CompileError: bounds contradict.
     """
     symbols: dict[str, Symbol] = {}
     given: dict[str, int | Open] = {}
@@ -112,8 +118,9 @@ def openings(wanted: Wanted, names: Mapping[str, Sequence[str]]) -> Openings:
             if isinstance(size, int):
                 numbers.append(size)
                 continue
-            made = Symbol(key, size.lo, size.hi, size.step, size.lo)
-            symbols.setdefault(key, made)
+            seen = usual.get(name, ())[axis : axis + 1]
+            often = seen[0] if seen and seen[0] in size.values else size.lo
+            symbols.setdefault(key, Symbol(key, size.lo, size.hi, size.step, often))
             numbers.append(-1 - list(symbols).index(key))
         shapes[name] = tuple(numbers)
     if len(symbols) > MOST_SYMBOLS:

@@ -87,7 +87,8 @@ class LayerScale:
 class ScaleTable:
     """tensors: by ONNX tensor name; layers: by node name; samples: how many seen.
 
-    reasons: codes of the guards that fired for all.
+    reasons: codes of the guards that fired for all.  shapes: of inputs, as most samples
+    had them, where --shape said what they may be.
     """
 
     model_name: str
@@ -99,3 +100,4 @@ class ScaleTable:
     tensors: dict[str, TensorScale] = field(default_factory=dict)
     layers: dict[str, LayerScale] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)

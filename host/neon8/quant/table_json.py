@@ -56,6 +56,8 @@ def dumps(table: ScaleTable) -> str:
     }
     if table.reasons:
         head["reasons"] = table.reasons
+    if table.shapes:
+        head["shapes"] = table.shapes
     lines = [f"  {_text(key)}: {_text(value)}," for key, value in head.items()]
     tensors, layers = _block(table.tensors), _block(table.layers)
     body = f'  "tensors": {tensors},\n  "layers": {layers}'
@@ -107,7 +109,7 @@ def loads(text: str, *, source: str = "table") -> ScaleTable:
     head = f"{source}:1"
     root = _object(head, data, "format", "version", "model", "method", "scheme",
                    "samples", "engine", "tensors", "layers",
-                   optional=("reasons",))  # fmt: skip
+                   optional=("reasons", "shapes"))  # fmt: skip
     if root["format"] != FORMAT:
         raise TableError(f"{head}: format: expected {FORMAT!r}")
     if root["version"] != VERSION or isinstance(root["version"], bool):
@@ -135,6 +137,7 @@ def loads(text: str, *, source: str = "table") -> ScaleTable:
         tensors=tensors,
         layers=layers,
         reasons=_read_reasons(head, root),
+        shapes=_read_shapes(f"{head}: shapes", root.get("shapes", {})),
     )
 
 
@@ -262,6 +265,16 @@ def _read_reasons(where: str, data: dict[str, Any]) -> tuple[str, ...]:
     if not isinstance(reasons, list):
         raise TableError(f"{where}: reasons: expected a list of strings")
     return tuple(string(f"{where}: reasons", reason) for reason in reasons)
+
+
+def _read_shapes(where: str, data: Any) -> dict[str, tuple[int, ...]]:
+    lists = isinstance(data, dict) and all(isinstance(d, list) for d in data.values())
+    if not lists:
+        raise TableError(f"{where}: expected lists of dimensions")
+    return {
+        string(where, name): tuple(integer(where, n, 1, 2**31 - 1) for n in dims)
+        for name, dims in data.items()
+    }
 
 
 def _object_of(

@@ -44,6 +44,11 @@ def chosen(levels):
     return TEXT.replace("0.25]", f"0.25]{more}")
 
 
+def with_shapes(text):
+    """TEXT with such shapes of inputs."""
+    return TEXT.replace('"tensors"', f'"shapes": {text},\n  "tensors"', 1)
+
+
 def f32(lowest=-3e38, highest=3e38):
     return st.floats(
         float(np.float32(lowest)), float(np.float32(highest)), width=32
@@ -53,6 +58,7 @@ def f32(lowest=-3e38, highest=3e38):
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 reasons = st.lists(names, max_size=2).map(tuple)
 scales = f32(1.1e-30)
+sizes = st.lists(st.integers(1, 2**31 - 1), max_size=4).map(tuple)
 pairs = st.tuples(f32(), f32()).map(lambda pair: (min(pair), max(pair)))
 
 
@@ -104,6 +110,7 @@ def tables(draw):
         layers=draw(st.dictionaries(names, layers | chosen | wide, max_size=3))
         if tensors
         else {},
+        shapes=draw(st.dictionaries(names, sizes, max_size=2)),
     )
 
 
@@ -247,6 +254,9 @@ BAD_TEXTS = {
     "order": (TEXT.replace('"min": 0.0', '"min": 31', 1), "wrong way round"),
     "reasons": (TEXT.replace('["guard"]', '"guard"'), "reasons: expected a list"),
     "reason": (TEXT.replace('["guard"]', "[1]"), "reasons: expected a string"),
+    "shapes": (with_shapes("[1, 2]"), "shapes: expected lists of dimensions"),
+    "shape": (with_shapes('{"x": 3}'), "shapes: expected lists of dimensions"),
+    "dimension": (with_shapes('{"x": [1, 0]}'), "shapes: 0 is not a whole number from"),
     "input": (TEXT.replace('"input": "a"', '"input": "c"'), "no tensor 'c'"),
     "weights": (TEXT.replace("[0.5, 0.25]", "[]"), "expected a list"),
     "weights type": (TEXT.replace("[0.5, 0.25]", "0.5"), "expected a list"),
