@@ -18,13 +18,18 @@ examples:
   neon8 run net.n8 --input x.npy -o y.npy --target aarch64 --cpu cortex-a53
   neon8 run net.n8 --input x.npy -o y.npy --target armv7 --cpu cortex-a9
   neon8 run net.n8 --input x.npy --isa c
+  neon8 run net.n8 --input photo.jpg --preprocess imagenet.toml
   neon8 run net.cut.json --input x.npy -o y.npz
 
 X.npy holds one sample, with or without its batch axis, or many along the first axis;
-the outputs come in the same order. A network with several inputs takes an .npz with one
-array for each, under its name; one with several outputs writes an .npz. Without -o a
-summary is printed. A network with int8 inputs takes int8 arrays as they are. Where
-dimensions are open, as `neon8 inspect` shows, those of the arrays are taken.
+the outputs come in the same order. It may be an image, too, or a folder of images or of
+.npy files. An image is resized only if the network does not take its size, to the
+nearest that it takes; --preprocess says what else is to be done with its pixels.
+
+A network with several inputs takes an .npz with one array for each, under its name; one
+with several outputs writes an .npz. Without -o a summary is printed. A network with
+int8 inputs takes int8 arrays as they are. Where dimensions are open, as `neon8 inspect`
+shows, each sample has its own.
 
 NET.cut.json, from `neon8 compile --cut`, is a network of which onnxruntime runs what
 stands before and after the .n8 file; with --target, the .n8 file alone runs there.
@@ -48,11 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=options.INPUT,
         required=True,
         metavar="X.npy",
-        help="one sample, or many along the first axis",
+        help="one sample, or many along the first axis; or an image, or a folder",
     )
     options.output(parser, "Y.npy", required=False)
     options.quiet(parser)
-    add_options(parser, "target", "run")
+    add_options(parser, "target", "data", "run")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -62,11 +67,10 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8 import text
     from neon8.calibrate.run.threads import cores
     from neon8.cli.progress import watcher
-    from neon8.data.arrays import open_runs, shapes_in, to_bytes
+    from neon8.data.arrays import open_runs, to_bytes
     from neon8.data.parallel import side_by_side
     from neon8.errors import DataError, ModelError
     from neon8.files import write_atomic
-    from neon8.runtime.arrays import check_shapes
     from neon8.runtime.targets import is_model_file, open_model
 
     model, inputs, output = arguments.model, arguments.input, arguments.output
@@ -79,11 +83,8 @@ def run(arguments: argparse.Namespace) -> str:
         open_model(model, settings.target) as runner,
         watcher("run", quiet=arguments.quiet) as watch,
     ):
-        taken = runner.shapes
-        if runner.open_dimensions:
-            taken = shapes_in(inputs, taken)
-            check_shapes(taken, runner.bounds, source=str(inputs))
-        samples = open_runs(inputs, taken, runner.dtypes)
+        taken = runner.taken(runner.dtypes)
+        samples = open_runs(inputs, taken, settings.data)
         workers = min(settings.run.workers or cores(), runner.most)
         several = side_by_side(
             samples, lambda sample: runner.run(sample.inputs), workers=workers
@@ -97,8 +98,9 @@ def run(arguments: argparse.Namespace) -> str:
             name: np.concatenate([np.atleast_1d(result[name]) for result in results])
             for name in results[0]
         }
-    except ValueError as error:  # of a cut network, whose outputs may be of any size
-        differ = "the sizes of its outputs differ from run to run; give one sample"
+    except ValueError as error:
+        differ = "the sizes of its outputs differ from run to run"
+        differ += "; give samples of one size, or leave out -o"
         raise DataError(f"{model}: {differ}") from error
     write_atomic(output, to_bytes(output, outputs))
     shapes = ", ".join(

@@ -4,51 +4,42 @@
 import io
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.data.inputs import of_shapes
-from neon8.data.npz import open_npy, open_npz
+from neon8.data.inputs import Input
 from neon8.data.samples import Samples, open_samples
+from neon8.data.sources import has_images
 from neon8.errors import DataError
+from neon8.settings.stages import DEFAULTS, DataSettings, Settings
 
 Arrays = dict[str, Array]
 
 
 def open_runs(
-    path: Path, shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]
+    path: Path, inputs: Mapping[str, Input], given: DataSettings = DEFAULTS.data
 ) -> Samples:
-    """The samples to run a network on, all of them.
+    """The samples to run a network on.
 
+    Images are resized where the network does not take their size, unless preprocessing
+    says otherwise.
     DataError: as open_samples(), or they do not fill its batch, as each has an output.
     """
-    samples = open_samples(path, of_shapes(shapes, dtypes))
+    if given.preprocess is None and has_images(path):
+        from neon8.data.preprocess import Nearest  # noqa: PLC0415 - loads Pillow
+
+        gray = all(each.gray for each in inputs.values())
+        nearest = Nearest(color="gray" if gray else "rgb", where=str(path))
+        given = replace(given, preprocess=nearest)
+    samples = open_samples(path, inputs, settings=Settings(data=given))
     if samples.left:
         count = len(samples) * samples.batch + samples.left
         text = f"{count} samples; the network takes {samples.batch} at once"
         raise DataError(f"{path}: {text}, and a multiple of that is needed")
     return samples
-
-
-def shapes_in(
-    path: Path, usual: Mapping[str, tuple[int, ...]]
-) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs with open dimensions, as the arrays in the file have them.
-
-    The first dimension, which holds the samples, stays the usual one.  DataError.
-    """
-    rows = open_npz(path) if path.suffix == ".npz" else {"": open_npy(path)}
-    if len(usual) == 1:  # whatever its array is called
-        rows = {name: row for name in usual for row in list(rows.values())[:1]}
-    shapes = {}
-    for name, shape in usual.items():
-        have = rows[name].shape if name in rows else shape
-        missing = len(shape) - len(have)  # the axis of samples may be
-        known = 0 <= missing <= 1 and len(shape)
-        shapes[name] = (*shape[:1], *have[1 - missing :]) if known else shape
-    return shapes
 
 
 def to_bytes(path: Path, arrays: Arrays) -> bytes:

@@ -166,6 +166,18 @@ def check_equal(inputs: Mapping[str, Input], shapes: Mapping[str, Shape]) -> Non
                 raise DataError(f"{text} equal dimension {at} of {other!r}, {first}")
 
 
+def of_sample(
+    inputs: Mapping[str, Input], arrays: Mapping[str, Array]
+) -> dict[str, Input]:
+    """The inputs at the shapes that a sample has."""
+    return {
+        name: replace(each, shape=arrays[name].shape, bounds=(), symbols=())
+        if each.bounds
+        else each
+        for name, each in inputs.items()
+    }
+
+
 def at_shape(shape: Shape, dtype: np.dtype[np.generic], wanted: Input) -> Input:
     """The input at the shape that a sample like this has, if it is not preprocessed.
 

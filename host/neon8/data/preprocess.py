@@ -2,9 +2,11 @@
 """From an image to the float32 array that a network takes, as a TOML file says."""
 
 import functools
+import logging
 import math
+import threading
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from neon8.errors import DataError
 from neon8.files import open_regular, unreadable
 from neon8.settings.toml_file import read_toml
 
+LOG = logging.getLogger("neon8")
 RESIZES = ("none", "stretch", "short")
 COLORS = ("rgb", "bgr", "gray")
 FORMATS = ("JPEG", "PNG")
@@ -102,8 +105,14 @@ class Preprocess:
         That is the largest that can be cropped out of it once it is resized, but with
         "stretch" the nearest to the image's own.
         """
-        if not wanted.bounds or self.size is not None or raw.ndim not in (2, 3):
+        if not wanted.bounds or raw.ndim not in (2, 3):
             return wanted
+        if self.size is not None:
+            here = at_size(self.size, wanted, nearest=False)
+            if here.image_size != self.size:
+                text = f"size: {list(self.size)} is none that the network takes"
+                raise DataError(f"{text}, {wanted.may_be}")
+            return here
         height, width = raw.shape[:2]
         if self.short is not None:
             factor = self.short / min(height, width)
@@ -152,6 +161,28 @@ class Preprocess:
         if width * height > MAX_PIXELS:
             raise DataError(f"resizing to {height} x {width} makes too many pixels")
         return image.resize((width, height), Image.Resampling.BILINEAR)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nearest(Preprocess):
+    """Images as they are, but for a size that a network does not take.
+
+    Such are resized to the nearest one, and the first of them is told of.
+    """
+
+    resize: str = "stretch"
+    where: str = ""
+    untold: threading.Lock = field(default_factory=threading.Lock, compare=False)
+
+    def at(self, raw: Array, wanted: Input) -> Input:
+        """As of Preprocess."""
+        here = super().at(raw, wanted)
+        (height, width), size = raw.shape[:2], here.image_size
+        if (height, width) != size and self.untold.acquire(blocking=False):
+            text = "%s: images are resized to what the network takes, the first %s"
+            first = f"from {height} x {width} to {size[0]} x {size[1]}"
+            LOG.warning(text, self.where, first)
+        return here
 
 
 def _values(preprocess: Preprocess, pixels: Array) -> FloatArray:

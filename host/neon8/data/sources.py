@@ -73,8 +73,10 @@ def open_source(
         return _open_npz(file, array, inputs, preprocess)
     if file.suffix == ".npy":
         return _open_npy(file, inputs, preprocess)
+    if file.suffix.lower() in IMAGES and file.exists():
+        return _open_image(file, inputs)
     what = "a file of another kind" if file.exists() else "missing"
-    text = f"is {what}; expected .npz, .npy, a folder of .npy or of images"
+    text = f"is {what}; expected .npz, .npy, an image, a folder of .npy or of images"
     raise DataError(f"{file}: {text}")
 
 
@@ -130,6 +132,25 @@ def _open_npy(
             yield Row(name=f"{path}[{index}]", arrays={name: raw})
 
     return Source(count=column.shape[0], rows=rows)
+
+
+def _open_image(path: Path, inputs: Mapping[str, Input]) -> Source:
+    name = only(str(path), inputs, "an image")
+    from neon8.data.preprocess import open_image  # noqa: PLC0415 - loads Pillow
+
+    def rows(start: int, stop: int) -> Iterator[Row]:
+        for _ in range(start, stop):
+            pixels = open_image(path, gray=inputs[name].gray)
+            yield Row(name=str(path), arrays={name: pixels})
+
+    return Source(count=1, rows=rows, apart=True)
+
+
+def has_images(path: Path) -> bool:
+    """True for an image and for a folder of them."""
+    if not path.is_dir():
+        return path.suffix.lower() in IMAGES
+    return _list_folder(path)[0][0].suffix.lower() in IMAGES
 
 
 def _column(

@@ -181,35 +181,45 @@ def matched(heads: Heads, reference: Found, found: Found) -> list[float]:
 class Matching:
     """Sums over samples.  heads: None until the first, and if it shows no detector.
 
-    image: rows and columns of the image that the network takes.
+    at_sizes: of each size of images, those of the first sample that has it.
     """
 
     option: Option
-    image: tuple[int, int] | None = None
     heads: Heads | None = None
-    started: bool = False
+    at_sizes: dict[tuple[int, int] | None, Heads | None] = field(default_factory=dict)
     reference_boxes: int = 0
     boxes: int = 0
     overlaps: list[float] = field(default_factory=list)
 
     def add(
-        self, reference: Mapping[str, Array], outputs: Sequence[Array], rows: int = 1
+        self,
+        reference: Mapping[str, Array],
+        outputs: Sequence[Array],
+        rows: int = 1,
+        image: tuple[int, int] | None = None,
     ) -> None:
-        """One run.  outputs: in the order of `reference`.  DataError: see recognise."""
+        """One run.  outputs: in the order of `reference`.  DataError: see recognise.
+
+        image: rows and columns of the image that the network takes.
+        """
         got = dict(zip(reference, outputs, strict=True))
-        if not self.started:
-            first = one_row(reference, 0, rows)
-            self.heads = recognise(first, self.option, self.image)
-            self.started = True
+        if image not in self.at_sizes:
+            heads = recognise(one_row(reference, 0, rows), self.option, image)
+            self.heads = self.heads if self.at_sizes else heads
+            self.at_sizes[image] = heads
+        heads = self.at_sizes[image]
         if self.heads is None:
             return
+        if heads is None:
+            text = "detection: the outputs are boxes for the first sample, but not for"
+            raise DataError(f"{text} an image of {image}; say how they are read")
         for row in range(rows):
             ours, theirs = (
-                find(self.heads, one_row(each, row, rows)) for each in (got, reference)
+                find(heads, one_row(each, row, rows)) for each in (got, reference)
             )
             self.boxes += len(ours.classes)
             self.reference_boxes += len(theirs.classes)
-            self.overlaps += matched(self.heads, theirs, ours)
+            self.overlaps += matched(heads, theirs, ours)
 
     def result(self) -> Detections | None:
         """The figures; None if it is no detector."""

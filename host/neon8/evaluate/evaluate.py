@@ -4,7 +4,7 @@
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.calibrate.run.threads import cores
+from neon8.data.inputs import batch_of, of_sample
 from neon8.data.parallel import side_by_side
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
@@ -21,7 +22,8 @@ from neon8.evaluate.labels import check_labels, hint, with_offset
 from neon8.evaluate.metrics import Evaluation, Tally, by_row, summary, tally_of
 from neon8.evaluate.runner import FloatRunner, open_float
 from neon8.evaluate.scores import LEAST, Reading, reading
-from neon8.evaluate.tasks import Judged, Setup, tasks_of
+from neon8.evaluate.tasks import Judged, Setup, Task, tasks_of
+from neon8.graph.onnx_file import Shapes
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
 
@@ -94,7 +96,9 @@ def evaluate_model(
             text = "%s: the sizes of outputs %s depend on the data: not judged"
             LOG.warning(text, model, left)
         if reference is not None:
-            compared = stack.enter_context(open_float(reference, shapes))
+            compared = stack.enter_context(
+                open_float(reference, shapes or bounds_of(runner))
+            )
             check_same_inputs(reference, runner, compared)
         elif option != Option():
             raise DataError("detection: boxes are matched with those of a --reference")
@@ -103,9 +107,8 @@ def evaluate_model(
         samples = gather(data, runner.inputs, settings=settings)
         tally, read = Tally(), None
         names: tuple[str, ...] = ()
-        known = Setup.of(settings.judge, runner.inputs, operator_of(compared))
-        boxes, rows = Matching(option, known.image), known.rows
-        judged = Judged()
+        rows, boxes, judged = batch_of(runner.inputs), Matching(option), Judged()
+        tasks: dict[tuple[tuple[int, ...], ...], tuple[Task, ...]] = {}
 
         def run(raw: Sample) -> _Ran:
             sample = with_offset(raw, label_offset)
@@ -128,14 +131,21 @@ def evaluate_model(
             if ran.wanted is not None and compared is not None:
                 wanted, names = list(ran.wanted.values()), tuple(ran.wanted)
                 check_same_sizes(sample, mine, wanted)
-                boxes.add(ran.wanted, mine, rows)
-                if tally.n == 0:
-                    here = replace(known, labelled=bool(sample.labels))
-                    judged = Judged(tasks_of(ran.wanted, here))
+                shapes_here = tuple(each.shape for each in sample.inputs.values())
+                here = Setup.of(
+                    settings.judge,
+                    of_sample(runner.inputs, sample.inputs),
+                    compared.maker,
+                    labelled=bool(sample.labels),
+                )
+                boxes.add(ran.wanted, mine, rows, here.image)
+                if shapes_here not in tasks:
+                    tasks[shapes_here] = tasks_of(ran.wanted, here)
+                    judged.begin(tasks[shapes_here], sample.name)
                 got = dict(zip(ran.wanted, mine, strict=True))
                 values = [
                     task.values(ran.wanted, got, sample.labels, rows)
-                    for task in judged.tasks
+                    for task in tasks[shapes_here]
                 ]
                 judged.add(values)
                 read = read or reading_of(compared, ran.wanted, rows)
@@ -161,7 +171,7 @@ def evaluate_model(
                         values=values,
                         reading=read,
                         floor=floor,
-                        heads=boxes.heads,
+                        heads=boxes.at_sizes[here.image],
                     )
                 )
     if tally.n == 0:
@@ -176,9 +186,11 @@ def evaluate_model(
     )
 
 
-def operator_of(runner: FloatRunner | None) -> Callable[[str], str]:
-    """What computes an output, by its name; "" if that is unknown."""
-    return (lambda _: "") if runner is None else runner.maker
+def bounds_of(runner: FloatRunner) -> Shapes | None:
+    """As --shape gives them, of a network with open dimensions."""
+    if not any(each.bounds for each in runner.inputs.values()):
+        return None
+    return {name: each.bounds or each.shape for name, each in runner.inputs.items()}
 
 
 def reading_of(
@@ -219,13 +231,16 @@ def float_outputs(
 def check_same_inputs(path: Path, runner: FloatRunner, reference: FloatRunner) -> None:
     """DataError: the two networks do not take the same arrays."""
     mine, other = (
-        {name: each.shape for name, each in one.inputs.items()}
+        {name: each.may_be for name, each in one.inputs.items()}
         for one in (runner, reference)
     )
+    every = (*runner.inputs.values(), *reference.inputs.values())
+    if any(each.bounds for each in every):  # each sample shows whether both take it
+        mine, other = dict.fromkeys(mine, ""), dict.fromkeys(other, "")
     if mine != other:
         raise DataError(
-            f"{path}: takes {_listed(other)}, but the network to evaluate takes "
-            f"{_listed(mine)}; {SAME_LAYOUT}"
+            f"{path}: takes {_listed(reference)}, but the network to evaluate takes "
+            f"{_listed(runner)}; {SAME_LAYOUT}"
         )
     for name in sorted(runner.converted ^ reference.converted):
         raise DataError(
@@ -234,8 +249,11 @@ def check_same_inputs(path: Path, runner: FloatRunner, reference: FloatRunner) -
         )
 
 
-def _listed(shapes: dict[str, tuple[int, ...]]) -> str:
-    return ", ".join(f"{name!r} {list(dims)}" for name, dims in shapes.items())
+def _listed(runner: FloatRunner) -> str:
+    return ", ".join(
+        f"{name!r} {each.may_be if each.bounds else list(each.shape)}"
+        for name, each in runner.inputs.items()
+    )
 
 
 def check_same_sizes(sample: Sample, outputs: list[Array], wanted: list[Array]) -> None:

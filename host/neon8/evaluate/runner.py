@@ -11,17 +11,20 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.calibrate.run.reference import Reference
+from neon8.calibrate.run.shaped import AtShapes, shapes_of
 from neon8.data.arrays import Arrays
-from neon8.data.inputs import Input, of_shapes
+from neon8.data.inputs import Input
+from neon8.data.open_inputs import onnx_inputs
 from neon8.errors import ModelError
 from neon8.graph.maker import maker
-from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.ir.program import Tensor
 from neon8.machines import NATIVE
 from neon8.operators.reference import centred, quantize
 from neon8.runtime import TensorInfo
 from neon8.runtime.arrays import QUANTIZED, StepInfo
 from neon8.runtime.targets import HERE, is_model_file, open_model
+from neon8.settings.shapes import is_open, settled
 from neon8.settings.stages import TargetSettings
 
 IMAGE_RANK = 4
@@ -66,6 +69,9 @@ def open_float(
             raise ModelError(
                 f"{path}: only an .n8 file runs on {where.target}; compile it"
             )
+        if is_open(shapes):
+            yield _open_float(path, shapes or {})
+            return
         file = open_onnx(path, shapes=shapes)
         reference = Reference(file)
         yield FloatRunner(
@@ -95,7 +101,7 @@ def open_float(
             if dtype not in (*QUANTIZED, "float32")
         }
         yield FloatRunner(
-            of_shapes(runner.shapes, others),
+            runner.taken(others),
             run,
             steps={
                 name: info.scale
@@ -107,6 +113,28 @@ def open_float(
             stop=runner.stop,
             loose=runner.loose,
         )
+
+
+def _open_float(path: Path, shapes: Shapes) -> FloatRunner:
+    """An ONNX file whose samples have shapes of their own."""
+    files: list[OnnxFile] = []
+
+    def opened(sizes: dict[str, tuple[int, ...]]) -> Reference:
+        files[:] = [open_onnx(path, shapes=settled(shapes, sizes))]
+        return Reference(files[0])
+
+    references = AtShapes(opened)
+
+    def stop() -> None:
+        for reference in references.kept:
+            reference.stop()
+
+    return FloatRunner(
+        onnx_inputs(path, shapes),
+        lambda arrays: references.at(shapes_of(arrays)).run(arrays),
+        lambda name: maker(files[0], name),  # asked once there are outputs
+        stop=stop,
+    )
 
 
 def _hidden_conversions(

@@ -139,6 +139,18 @@ class Judged:
     sums: list[float] = field(default_factory=list)
     squares: list[float] = field(default_factory=list)
 
+    def begin(self, tasks: tuple[Task, ...], sample: str) -> None:
+        """Tell the tasks of samples of one shape.
+
+        DataError: the outputs of other shapes were read in another way.
+        """
+        names = [[task.name for task in each] for each in (self.tasks, tasks)]
+        if self.n and names[0] != names[1]:
+            before, now = (", ".join(each) or "nothing" for each in names)
+            text = f"outputs of this size show {now}, those of others {before}"
+            raise DataError(f"{sample}: {text}; say by --metric what is compared")
+        self.tasks = tasks
+
     def add(self, values: Sequence[Sequence[float]]) -> None:
         """One run: of each task the values of its samples."""
         if not self.n:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from neon8.arrays import Array
+from neon8.data.inputs import Input, of_shapes, with_bounds
 from neon8.files import open_regular
 from neon8.machines import NATIVE
 from neon8.runtime.arrays import Bounds, StepInfo, TensorInfo, any_open
@@ -17,6 +18,7 @@ from neon8.runtime.closable import Closable
 from neon8.runtime.cut import Around
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC, Model
+from neon8.settings.shapes import Open
 from neon8.settings.stages import TargetSettings
 
 HERE = TargetSettings()
@@ -52,6 +54,24 @@ class Runner:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each input, as in ONNX."""
         return {name: info.shape for name, info in self.inputs.items()}
+
+    def taken(self, dtypes: Mapping[str, str]) -> dict[str, Input]:
+        """What it takes of samples, with bounds where dimensions are open.
+
+        dtypes: those that are not float32.
+        """
+        if not self.open_dimensions:
+            return of_shapes(self.shapes, dtypes)
+        bounds = {
+            name: [Open(b.lo, b.hi, b.step) if b.open else b.lo for b in limits]
+            for name, limits in self.bounds.items()
+        }
+        symbols = {
+            name: ["{}[{}]".format(*limit.same) for limit in limits]
+            for name, limits in self.bounds.items()
+        }
+        least = {n: tuple(b.lo for b in limits) for n, limits in self.bounds.items()}
+        return with_bounds(of_shapes(least, dtypes), bounds, symbols)
 
     @property
     def dtypes(self) -> dict[str, str]:

@@ -155,6 +155,22 @@ def set_array(name, value):
         (lambda h, _: h["scale_groups"].append(["z", "z"]), ["nothing was", "'z'"]),
         (set_key("scale_groups", 0, 1, value="nobody"), ["has no group"]),
         (set_key("scale_groups", 0, value=["x"]), ["scale_groups", "pairs"]),
+        (set_key("shapes", value=3), ["shapes: expected pairs"]),
+        (set_key("shapes", value=[[3, 1]]), ["shapes: expected lists"]),
+        (set_key("shapes", value=[[[["x", 8]], 1]]), ["shapes: expected lists"]),
+        (
+            set_key("shapes", value=[[[["x", [0]]], 1]]),
+            ["x: expected an integer"],
+        ),
+        (
+            set_key("shapes", value=[[[["x", [8]]], 6]]),
+            ["of more samples than there"],
+        ),
+        (set_key("shapes", value=[]), ["is not canonical"]),
+        (
+            set_key("shapes", value=[[[["x", [8]]], 1], [[["x", [8]]], 2]]),
+            ["is not canonical"],
+        ),
         (set_key("channels", 0, 1, value=0), ["channels"]),
         (set_key("channels", 0, 1, value=4), ["'channels.count'", "shape"]),
         (set_key("channels", 0, 0, value="z"), ["layer 'c1'", "channels"]),

@@ -34,7 +34,7 @@ class AtShapes(Generic[Made]):
         self._lock = threading.Lock()
         self._made: dict[tuple[Shape, ...], Made] = {}  # the last used one stands last
 
-    def at(self, shapes: dict[str, Shape], sample: str) -> Made:
+    def at(self, shapes: dict[str, Shape], sample: str = "a sample") -> Made:
         """The thing for these shapes.  sample: its name, for errors of `make`."""
         key = tuple(shapes.values())
         with self._lock:
