@@ -26,7 +26,7 @@ from neon8.ir.graph import Graph
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 from neon8.settings.reader import takes
-from neon8.settings.shapes import settled
+from neon8.settings.shapes import is_open, settled
 from neon8.settings.stages import DEFAULTS, Settings
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ def calibrate(
         raise SettingsError(f"{text}; leave one of them out")
     network, keep = None, 0
     if wanted.thorough or wanted.searches:
-        network = open_network(model, shapes=shapes)
+        if not is_open(shapes):
+            network = open_network(model, shapes=shapes)
         keep = max(thorough.SAMPLES * wanted.thorough, budget.SAMPLES * wanted.searches)
         asked = settings.judge
         users_task(Setup(metric=asked.metric, detection=asked.detection))
@@ -130,6 +131,8 @@ def calibrate(
         seen = outcome.observation.usual_shapes
         graph = load(model, shapes=shapes and settled(shapes, seen))
         table = solve(outcome.observation, graph, rules)
+        if keep and network is None:
+            network = open_network(model, shapes=shapes, usual=seen)
         kept = outcome.kept
         if network is not None:
             network = network.runnable(table)

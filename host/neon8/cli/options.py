@@ -27,13 +27,16 @@ data:
                       one integer per sample
   x.npz:x_test        the array x_test of the file, and the classes y_test
   x.npy               samples along the first axis
+  x.jpg, x.png        one image
   folder/             .npy files, one sample each, in the order of their names
   folder/             JPEG and PNG images; labels.txt, if there, holds lines
                       'file class' and sets the order
-  uint8 arrays are images, N H W C; other arrays are what the network takes, cast to its
-  type. A network with a fixed batch takes that many samples at once; --limit and --skip
-  count single samples, and a last batch that is not full is left out with a warning. A
-  .calib file counts the samples of a batch as one.
+  uint8 arrays are images, N H W C; other arrays are what the network takes, cast to
+  its type. With bounds in --shape each sample of a folder has its own size; an image
+  is cropped to the next smaller that is allowed, or by resize = "stretch" resized to
+  the nearest. A network with a fixed batch takes that many samples at once; --limit
+  and --skip count single samples, and a last batch that is not full is left out with
+  a warning. A .calib file counts the samples of a batch as one.
 
 preprocessing, a TOML file; value = (raw * scale - mean) / std, N C H W float32:
   size = [224, 224]           # height, width

@@ -6,7 +6,7 @@ the device.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +16,7 @@ from typing import Any
 from neon8.arrays import Array
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.run.reference import Reference
+from neon8.calibrate.run.shaped import AtShapes, shapes_of
 from neon8.calibrate.solve import solve_quietly, with_overrides
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
@@ -26,19 +27,18 @@ from neon8.evaluate.evaluate import float_outputs, reading_of
 from neon8.evaluate.labels import check_labels, hint
 from neon8.evaluate.measure import Figures, Judge, Sheet, before_softmax, running
 from neon8.evaluate.metrics import Evaluation, Tally, summary, tally_of
-from neon8.evaluate.network import open_network
+from neon8.evaluate.network import Network, open_network
 from neon8.evaluate.ranking import Gain, rank_figures
 from neon8.evaluate.runner import FloatRunner
 from neon8.evaluate.scores import Reading
 from neon8.evaluate.tasks import Judged, Setup, TaskFigures
 from neon8.graph.maker import maker
-from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph
 from neon8.quant.reasons import guards_of
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
 from neon8.settings.reader import takes
-from neon8.settings.stages import DEFAULTS, Settings, SolveSettings
+from neon8.settings.stages import DEFAULTS, JudgeSettings, Settings, SolveSettings
 
 DEFAULT = ("mse", "auto")
 """The method and the scheme of `calibrate` without options."""
@@ -81,8 +81,9 @@ class Comparison:
 
 @dataclass(slots=True)
 class _Measured:
-    """The sums of one program, and what is compared of each run."""
+    """The sums of one program, and what is compared of each run.  table: its own."""
 
+    table: ScaleTable
     tally: Tally
     sheet: Sheet
     judged: Judged
@@ -107,7 +108,9 @@ def compare(
     """
     tried = settings.compare
     rules = with_overrides(SolveSettings(overrides=tried.overrides))
-    network = open_network(model, shapes=settings.network.shapes)
+    network = open_network(
+        model, shapes=settings.network.shapes, usual=observation.usual_shapes
+    )
     digest = network.graph.digest
     if observation.model_digest != digest:
         raise CalibrationError(
@@ -124,21 +127,15 @@ def compare(
         for method in tried.methods
     }
     network = network.runnable(*tables.values())
-    file, whole = network.file, network.graph
-    graph = before_softmax(whole)
+    graph = before_softmax(network.graph)
     compiled = [_compiled(graph, *names, table) for names, table in tables.items()]
     measured = {
-        program: _Measured(Tally(), Sheet(), Judged())
-        for _, program in compiled
+        program: _Measured(table, Tally(), Sheet(), Judged())
+        for (_, program), table in zip(compiled, tables.values(), strict=True)
         if program is not None
     }
-    reference = Reference(file, graph.outputs)
-    samples = network.gather(data, reference.inputs, settings)
-    runner = _float_runner(file, reference, graph)
-    setup = Setup.of(settings.judge, reference.inputs, runner.maker)
-    exact, read = _measure(
-        str(model), runner, watch(samples), measured, partial(_judge, whole, setup)
-    )
+    samples = network.gather(data, settings)
+    exact, read = _measure(network, watch(samples), measured, settings.judge)
 
     def figures(tally: Tally, tasks: tuple[TaskFigures, ...] = ()) -> Evaluation:
         return summary(
@@ -164,11 +161,6 @@ def compare(
             )
         )
     return _ranked(figures(exact), rows, found)
-
-
-def _judge(whole: Graph, setup: Setup, wanted: Arrays, *, labelled: bool) -> Judge:
-    """What compares outputs, by those of the first sample."""
-    return Judge.of(whole, replace(setup, labelled=labelled), wanted)
 
 
 def _ranked(
@@ -209,58 +201,76 @@ def _compiled(
         return replace(row, failure=str(error)), None
 
 
-def _float_runner(file: OnnxFile, reference: Reference, graph: Graph) -> FloatRunner:
-    """The float network that gives what `graph` gives."""
+class _Here:
+    """The networks that samples of some shape run through.
 
-    def run(arrays: Arrays) -> Arrays:
-        results = reference.run(arrays)
-        return {name: results[name] for name in graph.outputs}
+    float: gives what the graph without a final Softmax gives.  runs: of each program.
+    judge: None until the first sample has run.
+    """
 
-    return FloatRunner(reference.inputs, run, partial(maker, file))
+    def __init__(self, network: Network, programs: Mapping[bytes, _Measured]) -> None:
+        file, self._whole = network.file, network.graph
+        graph = before_softmax(self._whole)
+        reference = Reference(file, graph.outputs)
+
+        def run(arrays: Arrays) -> Arrays:
+            results = reference.run(arrays)
+            return {name: results[name] for name in graph.outputs}
+
+        self.float = FloatRunner(reference.inputs, run, partial(maker, file))
+        self.judge: Judge | None = None
+        self._stack, self.runs = ExitStack(), {}
+        for program, one in programs.items():
+            content = compile_model(graph, one.table)
+            model = self._stack.enter_context(Model.from_bytes(content))
+            self.runs[program] = self._stack.enter_context(running(model))
+
+    def begin(self, asked: JudgeSettings, wanted: Arrays, *, labelled: bool) -> Judge:
+        """What compares the outputs, by those of the first sample."""
+        inputs, made = self.float.inputs, self.float.maker
+        setup = Setup.of(asked, inputs, made, labelled=labelled)
+        return Judge.of(self._whole, setup, wanted)
 
 
 def _measure(
-    name: str,
-    reference: FloatRunner,
+    network: Network,
     samples: Iterable[Sample],
     programs: dict[bytes, _Measured],
-    judge_of: Callable[..., Judge],
+    asked: JudgeSettings,
 ) -> tuple[Tally, Reading | None]:
     """The sums of the reference; those of the programs are added to `programs`.
 
-    All share one pass over the data.  name: of the model, for errors.  Equal programs,
-    from settings that make no difference to this network, run once.
+    All share one pass over the data.  Equal programs, from settings that make no
+    difference to this network, run once.
     """
-    exact, rows = Tally(), batch_of(reference.inputs)
+    exact, rows, name = Tally(), batch_of(network.inputs), str(network.file.path)
     read: Reading | None = None
+    opened = AtShapes(lambda shapes: _Here(network.at_shapes(shapes), programs))
 
     def tally(sample: Sample, outputs: list[Array], wanted: list[Array]) -> Tally:
         return tally_of(
             outputs, rows=rows, labels=sample.labels, reference=wanted, reading=read
         )
 
-    with ExitStack() as stack:
-        sessions = {}
-        for program in programs:
-            model = stack.enter_context(Model.from_bytes(program, source=name))
-            sessions[program] = stack.enter_context(running(model))
-        for sample in samples:
-            given = float_outputs(name, reference, sample)
-            wanted = list(given.values())
-            check_labels(sample, wanted[0], rows)
-            read = read or reading_of(reference, given, rows)
-            if exact.n == 0:
-                judge = judge_of(given, labelled=bool(sample.labels))
-                for one in programs.values():
-                    one.sheet.judge, one.judged.tasks = judge, judge.tasks
-            exact += tally(sample, wanted, wanted)
-            for program, run in sessions.items():
-                results = run(sample.inputs)
-                outputs = [results[each] for each in given]
-                one = programs[program]
-                one.tally += tally(sample, outputs, wanted)
-                one.sheet.add(given, results, sample.labels)
-                one.judged.add(one.sheet.values[-1])
+    for sample in samples:
+        here = opened.at(shapes_of(sample.inputs), sample.name)
+        given = float_outputs(name, here.float, sample)
+        wanted = list(given.values())
+        check_labels(sample, wanted[0], rows)
+        read = read or reading_of(here.float, given, rows)
+        if here.judge is None:
+            here.judge = here.begin(asked, given, labelled=bool(sample.labels))
+            for one in programs.values():
+                one.judged.begin(here.judge.tasks, sample.name)
+        exact += tally(sample, wanted, wanted)
+        for program, run in here.runs.items():
+            results = run(sample.inputs)
+            outputs = [results[each] for each in given]
+            one = programs[program]
+            one.tally += tally(sample, outputs, wanted)
+            one.sheet.judge = here.judge
+            one.sheet.add(given, results, sample.labels)
+            one.judged.add(one.sheet.values[-1])
     if exact.n == 0:
         raise DataError("no samples to compare on")
     return exact, read

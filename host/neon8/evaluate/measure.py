@@ -16,6 +16,7 @@ from neon8.arrays import Array, DoubleArray
 from neon8.calibrate.run.threads import usable
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
+from neon8.errors import DataError
 from neon8.evaluate.metrics import sqnr_db as decibels
 from neon8.evaluate.metrics import squares
 from neon8.evaluate.runner import as_float32
@@ -178,6 +179,53 @@ class Bench:
                 ordered.squares.append(part.squares[place])
                 ordered.values.append(part.values[place])
             return ordered.figures(cost_of(model), len(file))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MixedBench:
+    """Samples of several shapes: a Bench for each, and where its samples stand."""
+
+    parts: Sequence[tuple[Bench, Sequence[int]]]
+
+    def cost(self, table: ScaleTable) -> int:
+        """The cost of one run, on average over the samples.  CompileError."""
+        return self._average([bench.cost(table) for bench, _ in self.parts])
+
+    def measure(
+        self, table: ScaleTable, *, keep_float: Collection[str] = ()
+    ) -> Figures:
+        """As Bench.measure().  DataError: outputs show other things elsewhere."""
+        found = [b.measure(table, keep_float=keep_float) for b, _ in self.parts]
+        first = found[0]
+        for each in found:
+            if each.task_names != first.task_names:
+                pair = (", ".join(f.task_names) or "nothing" for f in (first, each))
+                text = "outputs show {} at one size and {} at another".format(*pair)
+                raise DataError(f"{text}; say by --metric what is compared")
+        order = np.argsort(np.concatenate([places for _, places in self.parts]))
+        return Figures(
+            squares=np.concatenate([each.squares for each in found])[order],
+            cost=self._average([each.cost for each in found]),
+            outputs=first.outputs,
+            tasks=np.concatenate([each.tasks for each in found])[order],
+            task_names=first.task_names,
+        )
+
+    def _average(self, costs: Sequence[int]) -> int:
+        counts = [len(places) for _, places in self.parts]
+        total = sum(cost * n for cost, n in zip(costs, counts, strict=True))
+        return total // sum(counts)
+
+
+AnyBench = Bench | MixedBench
+
+
+def by_shape(samples: Sequence[Arrays]) -> list[list[int]]:
+    """The places of the samples of each shape, in the order of the first of each."""
+    found: dict[tuple[tuple[int, ...], ...], list[int]] = {}
+    for at, sample in enumerate(samples):
+        found.setdefault(tuple(a.shape for a in sample.values()), []).append(at)
+    return list(found.values())
 
 
 @contextmanager

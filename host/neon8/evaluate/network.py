@@ -6,30 +6,48 @@ its own: what stands before it makes the samples, and what stands after it is le
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from neon8.calibrate.run.reference import Reference
+from neon8.calibrate.run.shaped import AtShapes, shapes_of
 from neon8.compile.cutting import cut_for
 from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
-from neon8.data.inputs import Input
+from neon8.data.inputs import Input, Shape, as_inputs
+from neon8.data.open_inputs import onnx_inputs
 from neon8.data.samples import Data, Sample, Samples, gather
 from neon8.errors import CompileError
+from neon8.evaluate.measure import (
+    AnyBench,
+    Bench,
+    Judge,
+    MixedBench,
+    before_softmax,
+    by_shape,
+    nothing,
+)
+from neon8.evaluate.tasks import Labels, Setup
 from neon8.graph.cut import INSIDE, Cut
 from neon8.graph.importer import load
+from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.graph.part import Part, Parts
 from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import Graph
 from neon8.quant.scale_table import ScaleTable
-from neon8.settings.stages import Settings
+from neon8.settings.shapes import is_open, settled
+from neon8.settings.stages import JudgeSettings, Settings
 from neon8.text import counted
 
 LOG = logging.getLogger("neon8")
+
+SHAPES = 16
+"""Shapes at which a network is kept, which has no session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +78,39 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Network:
-    """An ONNX file and its graph.  cut: True of the part of a larger network."""
+    """An ONNX file and its graph, at one shape; see at().
+
+    cut: True of the part of a larger network.
+    """
 
     file: OnnxFile
     graph: Graph
     _entry: _Entry | None = field(default=None)
+    _inputs: dict[str, Input] | None = field(default=None)
+    _sizes: "AtShapes[Network] | None" = field(default=None)
+
+    @property
+    def inputs(self) -> dict[str, Input]:
+        """What it takes of samples."""
+        return Reference(self.file).inputs if self._inputs is None else self._inputs
+
+    @property
+    def mixed(self) -> bool:
+        """True if samples have shapes of their own."""
+        return self._sizes is not None
+
+    def at(self, inputs: Arrays, sample: str = "a sample") -> "Network":
+        """The network at the shapes that the inputs of a sample have.
+
+        GraphError: it cannot take them.
+        """
+        return self.at_shapes(shapes_of(inputs), sample)
+
+    def at_shapes(
+        self, shapes: dict[str, Shape], sample: str = "a sample"
+    ) -> "Network":
+        """The same, given the shapes."""
+        return self if self._sizes is None else self._sizes.at(shapes, sample)
 
     @property
     def cut(self) -> bool:
@@ -79,6 +125,9 @@ class Network:
         found = _cut(self.file, self.graph, tables)
         if found is None:
             return self
+        if self.mixed:
+            text = "a part of it stays outside, and that wants samples of one shape"
+            raise CompileError(f"{self.file.path}: {text}; leave bounds out of --shape")
         text = "%s: measured is the part that compile --cut makes, %s; "
         text += "evaluate judges the whole"
         part = f"{found.counts[INSIDE]} of {counted(len(self.graph.nodes), 'node')}"
@@ -95,13 +144,11 @@ class Network:
         )
         return Network(file=_file(self.file, made), graph=inside, _entry=entry)
 
-    def gather(
-        self, data: Data, inputs: Mapping[str, Input], settings: Settings
-    ) -> Iterable[Sample]:
-        """Samples for `file`, which has these inputs, of data for the whole network."""
+    def gather(self, data: Data, settings: Settings) -> Iterable[Sample]:
+        """Samples for `file` of data for the whole network."""
         entry = self._entry
         if entry is None:
-            return gather(data, inputs, settings=settings)
+            return gather(data, self.inputs, settings=settings)
         found = gather(data, entry.inputs, settings=settings)
         if not isinstance(found, Samples):
             return entry.each(found)
@@ -116,12 +163,27 @@ class Network:
         return tuple(replace(k, inputs=entry.enter(k.inputs)) for k in samples)
 
 
-def open_network(model: str | Path, *, shapes: Shapes | None = None) -> Network:
+def open_network(
+    model: str | Path,
+    *,
+    shapes: Shapes | None = None,
+    usual: Mapping[str, tuple[int, ...]] | None = None,
+) -> Network:
     """Open a network whose table is to be measured.
 
-    shapes: of inputs whose dimensions the file leaves open.  GraphError; CompileError:
-    no part of it can run in int8, or it was quantized elsewhere.
+    shapes: of inputs whose dimensions the file leaves open; with bounds each sample has
+    a shape of its own.  usual: the shapes at which the network is then but for at().
+    GraphError; CompileError: no part of it can run in int8, or it was quantized
+    elsewhere.
     """
+    if shapes is not None and is_open(shapes):
+        inputs = onnx_inputs(model, shapes)
+        least = {name: each.shape for name, each in inputs.items()}
+        opened = AtShapes(
+            lambda sizes: open_network(model, shapes=settled(shapes, sizes)), SHAPES
+        )
+        first = opened.at({**least, **(usual or {})}, "the table")
+        return replace(first, _inputs=inputs, _sizes=opened)
     file = open_onnx(model, shapes=shapes)
     if is_quantized(file):
         text = "was quantized elsewhere, so there is no float network to compare with"
@@ -129,6 +191,54 @@ def open_network(model: str | Path, *, shapes: Shapes | None = None) -> Network:
     graph = load(file)
     _cut(file, graph, ())
     return Network(file=file, graph=graph)
+
+
+def logits_of(network: Network, samples: Sequence[Arrays]) -> list[Arrays]:
+    """The outputs of the float network before a final Softmax.  DataError."""
+    found: list[Arrays] = [{} for _ in samples]
+    for places in by_shape(samples):
+        here = network.at(samples[places[0]])
+        outputs = before_softmax(here.graph).outputs
+        reference = Reference(here.file, outputs)
+        for at in places:
+            results = reference.run(samples[at])
+            found[at] = {name: results[name] for name in outputs}
+    return found
+
+
+def bench_of(
+    network: Network,
+    samples: Sequence[Arrays],
+    wanted: Sequence[Arrays],
+    judge: JudgeSettings,
+    *,
+    labels: Sequence[Labels] = (),
+    tick: Callable[[], None] = nothing,
+) -> AnyBench:
+    """What measures tables on samples, each at its own shape.
+
+    wanted: the outputs of the float network before a final Softmax.  DataError: the
+    metric does not fit them.
+    """
+    parts = []
+    for places in by_shape(samples):
+        here = network.at(samples[places[0]])
+        setup = Setup.of(
+            judge,
+            as_inputs(here.graph),
+            partial(maker, here.file),
+            labelled=any(labels[:1]),
+        )
+        bench = Bench(
+            graph=before_softmax(here.graph),
+            samples=[samples[at] for at in places],
+            wanted=[wanted[at] for at in places],
+            tick=tick,
+            judge=Judge.of(here.graph, setup, wanted[places[0]]),
+            labels=[labels[at] for at in places] if labels else (),
+        )
+        parts.append((bench, places))
+    return parts[0][0] if len(parts) == 1 else MixedBench(parts=tuple(parts))
 
 
 @contextmanager

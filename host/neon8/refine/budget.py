@@ -14,20 +14,17 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import count
 
 from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
-from neon8.data.inputs import as_inputs
+from neon8.data.inputs import Shape
 from neon8.errors import CompileError
-from neon8.evaluate.measure import Bench, Figures, Judge, before_softmax
-from neon8.evaluate.network import Network
+from neon8.evaluate.measure import AnyBench, Bench, Figures, before_softmax
+from neon8.evaluate.network import Network, bench_of
 from neon8.evaluate.ranking import changes, rank_figures
-from neon8.evaluate.tasks import Setup
 from neon8.files import write_atomic
-from neon8.graph.maker import maker
 from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
 from neon8.ir.groups import groups_of
@@ -89,17 +86,23 @@ def more_bits(
     """
     ranking, held = divided(samples)
     graph = before_softmax(network.graph)
-    setup = Setup.of(judge, as_inputs(network.graph), partial(maker, network.file))
-    found = search(
-        network.file,
+
+    def bench(wanted: Sequence[Arrays], tick: Callable[[], None]) -> AnyBench:
+        return bench_of(network, held, wanted, judge, tick=tick)
+
+    def at(shapes: dict[str, Shape]) -> tuple[ModelLike, Graph]:
+        here = network.at_shapes(shapes)
+        return here.file, before_softmax(here.graph)
+
+    found = _Search(
+        Meter(network.file, graph, table, ranking, at=at),
         graph,
         table,
         goal,
-        ranking=ranking,
-        held=held,
-        judge=partial(Judge.of, network.graph, setup),
-        watch=watch,
-    )
+        held,
+        bench,
+        watch,
+    ).run()
     if goal.curve is not None:
         content = {
             "format": FORMAT,
@@ -129,16 +132,19 @@ def search(
     *,
     ranking: Sequence[Arrays],
     held: Sequence[Arrays],
-    judge: Callable[[Arrays], Judge | None] = lambda _: None,
     watch: Watch = nobody,
 ) -> Found:
     """Give more bits where they gain most, until the goal is reached or nothing gains.
 
     graph: of the file, as before_softmax() leaves it.  ranking: samples by which groups
-    are ranked; held: by which the compiled network is measured.  judge: made from the
-    float outputs of a sample.
+    are ranked; held: by which the compiled network is measured, by SQNR alone.
     """
-    return _Search(model, graph, table, goal, ranking, held, judge, watch).run()
+
+    def bench(wanted: Sequence[Arrays], tick: Callable[[], None]) -> AnyBench:
+        return Bench(graph=graph, samples=held, wanted=wanted, tick=tick)
+
+    meter = Meter(model, graph, table, ranking)
+    return _Search(meter, graph, table, goal, held, bench, watch).run()
 
 
 class _Search:
@@ -151,27 +157,20 @@ class _Search:
 
     def __init__(
         self,
-        model: ModelLike,
+        meter: Meter,
         graph: Graph,
         table: ScaleTable,
         goal: RefineSettings,
-        ranking: Sequence[Arrays],
         held: Sequence[Arrays],
-        judge: Callable[[Arrays], Judge | None],
+        bench: Callable[[Sequence[Arrays], Callable[[], None]], AnyBench],
         watch: Watch,
     ) -> None:
         self._graph, self._table, self._goal = graph, table, goal
         self._watch, self._runs = watch, count(1)
         self._group_of = groups_of(graph, table.tensors)
-        self._meter = Meter(model, graph, table, ranking)
+        self._meter = meter
         exact = [self._meter.wanted(sample) for sample in held]
-        self._bench = Bench(
-            graph=graph,
-            samples=held,
-            wanted=exact,
-            tick=self._tick,
-            judge=judge(exact[0]),
-        )
+        self._bench = bench(exact, self._tick)
         wide = with_wide_weights(table, graph, self._meter.layers)
         self._layers = {
             weights_of(name): name

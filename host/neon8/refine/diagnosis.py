@@ -16,15 +16,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from neon8.arrays import Array, FloatArray
+from neon8.calibrate.run.shaped import AtShapes, shapes_of
 from neon8.data.arrays import Arrays
+from neon8.data.inputs import Shape, batch_of
 from neon8.data.samples import Data, Sample
-from neon8.errors import DataError
-from neon8.evaluate.measure import Bench, Judge, Sheet, sqnr_of
+from neon8.errors import CompileError, DataError
+from neon8.evaluate.measure import Judge, Sheet, before_softmax, sqnr_of
 from neon8.evaluate.metrics import by_row, top1
-from neon8.evaluate.network import open_network, saved
+from neon8.evaluate.network import Network, bench_of, open_network, saved
 from neon8.evaluate.tasks import Setup
 from neon8.graph.maker import maker
-from neon8.graph.onnx_file import OnnxFile
+from neon8.graph.onnx_file import ModelLike
+from neon8.ir.graph import Graph
 from neon8.ir.groups import groups_of
 from neon8.quant import reasons, table_json
 from neon8.quant.scale_table import ScaleTable
@@ -35,7 +38,7 @@ from neon8.refine.remedies import Change, Remedy, Trials
 from neon8.refine.sensitivity import INTEGERS, Meter
 from neon8.refine.split import Layer, Split, Sums
 from neon8.settings.reader import takes
-from neon8.settings.stages import DEFAULTS, Settings
+from neon8.settings.stages import DEFAULTS, JudgeSettings, Settings
 from neon8.settings.words import preprocess_again, shapes_again
 
 CALIBRATION_DATA = "CALIBRATION_DATA"
@@ -109,13 +112,13 @@ def diagnose_model(
     """
     top = settings.diagnose.top
     scales = table if isinstance(table, ScaleTable) else table_json.load(table)
-    network = open_network(model, shapes=settings.network.shapes).runnable(scales)
-    file, both = network.file, pair(network, scales)
-    inputs = both.reference.inputs
+    network = open_network(
+        model, shapes=settings.network.shapes, usual=scales.shapes
+    ).runnable(scales)
     part = replace(settings.data, limit=settings.data.limit or SAMPLES)
-    given = network.gather(data, inputs, replace(settings, data=part))
-    setup = Setup.of(settings.judge, inputs, partial(maker, file))
-    run = _Run(both, setup)
+    given = network.gather(data, replace(settings, data=part))
+    run = _Run(network, scales, settings.judge)
+    both = run.pair
     for sample in _told(progress, "samples", given):
         run.add(sample)
     if not run.samples:
@@ -123,20 +126,21 @@ def diagnose_model(
     layers = {
         name: split.split(layer, run.sums[name]) for name, layer in run.layers.items()
     }
-    tensors = _tensors(run, _alone(run, file, progress))
+    tensors = _tensors(run, _alone(run, progress))
     inputs_of = [sample.inputs for sample in run.samples]
-    bench = Bench(
-        graph=both.graph,
-        samples=inputs_of,
-        wanted=run.exact,
-        judge=run.sheet.judge,
+    bench = bench_of(
+        network,
+        inputs_of,
+        run.exact,
+        settings.judge,
         labels=[sample.labels for sample in run.samples],
     )
     trials = Trials(scales, bench, run.sheet.figures(bench.cost(scales)))
     changes = _changes(run, tensors, layers, top)
     if top:
         with saved(network) as path:
-            changes += remedies.recipe(both, run.samples, path)
+            shapes = settings.network.shapes if network.mixed else None
+            changes += remedies.recipe(both, run.samples, path, shapes)
     tried = [
         (change, trials.measure(change))
         for change in _told(progress, "remedies", changes)
@@ -205,32 +209,62 @@ def _told(progress: Progress, stage: str, items: Iterable[Item]) -> Iterator[Ite
         progress(stage, done, total)
 
 
-def _alone(run: "_Run", file: OnnxFile, progress: Progress) -> dict[str, float]:
+def _alone(run: "_Run", progress: Progress) -> dict[str, float]:
     """Tensor -> dB of the output with only its scale group rounded."""
     both = run.pair
     if not any(tensor.dtype in INTEGERS for tensor in both.program.tensors.values()):
         return {}
     samples = [sample.inputs for sample in run.samples]
-    meter = Meter(file, both.graph, both.table, samples)
+
+    def at(shapes: dict[str, Shape]) -> tuple[ModelLike, Graph]:
+        here = both.network.at_shapes(shapes)
+        return here.file, before_softmax(here.graph)
+
+    meter = Meter(both.network.file, both.graph, both.table, samples, at=at)
     found = meter.alone(runs=RUNS, watch=partial(progress, "tensors"))
     return {
         name: found[group] for group, names in meter.groups.items() for name in names
     }
 
 
-class _Run:
-    """What is summed up over the samples."""
+@dataclass(slots=True)
+class _Here:
+    """What a sample of some shape runs through.  judge: None until the first has."""
 
-    def __init__(self, both: Pair, setup: Setup) -> None:
-        self.pair, self.setup, self.rows = both, setup, setup.rows
-        self.layers: dict[str, Layer] = split.layers(both)
+    pair: Pair
+    layers: dict[str, Layer]
+    judge: Judge | None = None
+
+
+class _Run:
+    """What is summed up over the samples.
+
+    pair, layers: at the shape of the table, whatever the samples have.
+    """
+
+    def __init__(
+        self, network: Network, table: ScaleTable, judge: JudgeSettings
+    ) -> None:
+        self.pair, self.rows = pair(network, table), batch_of(network.inputs)
+        self._judge = judge
+        self.layers: dict[str, Layer] = split.layers(self.pair)
+
+        def at(shapes: dict[str, Shape]) -> _Here:
+            here = network.at_shapes(shapes)
+            both = self.pair if here is network else pair(here, table)
+            if both.forms != self.pair.forms:
+                text = "the network has other tensors than at the usual one"
+                raise CompileError(f"{network.file.path}: {text}")
+            return _Here(both, split.layers(both))
+
+        self._pairs = AtShapes(at)
         self.sums: dict[str, Sums] = {
             name: split.empty(layer) for name, layer in self.layers.items()
         }
-        graph = both.graph
+        graph = self.pair.graph
         self.tallies: dict[str, Tally] = {
             form: losses.empty(graph.tensors[name].shape[1])
-            for form, name in both.forms.items()
+            for form, name in self.pair.forms.items()
         }
         self.samples: list[Sample] = []
         self.exact: list[Arrays] = []
@@ -239,10 +273,11 @@ class _Run:
 
     def add(self, sample: Sample) -> None:
         """Run a sample through both networks."""
-        wanted = floats(self.pair, sample)
+        here = self._pairs.at(shapes_of(sample.inputs), sample.name)
+        wanted = floats(here.pair, sample)
         results: dict[str, Array] = {}
-        for op, values in steps(self.pair, sample):
-            layer = self.layers.get(op.name)
+        for op, values in steps(here.pair, sample):
+            layer = here.layers.get(op.name)
             if layer is not None and layer.op is op:
                 x, q = wanted[layer.input], values[op.inputs[0]]
                 split.add(self.sums[op.name], layer, x, q)
@@ -250,7 +285,7 @@ class _Run:
             if op.output in self.pair.program.outputs:
                 results[op.output] = values[op.output]
         exact: Arrays = {name: wanted[name] for name in self.pair.graph.outputs}
-        self._outputs(sample, exact, results)
+        self._outputs(here, sample, exact, results)
 
     def _compare(
         self,
@@ -268,16 +303,25 @@ class _Run:
         if tensor.dtype in INTEGERS:
             losses.add_grid(tally, wanted[name], tensor, *moved)
 
-    def _outputs(self, sample: Sample, exact: Arrays, given: Arrays) -> None:
+    def _outputs(
+        self, here: "_Here", sample: Sample, exact: Arrays, given: Arrays
+    ) -> None:
         for name, values in exact.items():
             if not np.isfinite(values).all():
                 raise DataError(
                     f"{sample.name}: output {name!r} of the float network is not "
                     "finite; check the input's range and the network"
                 )
-        if self.sheet.judge is None:
-            known = replace(self.setup, labelled=bool(sample.labels))
-            self.sheet.judge = Judge.of(self.pair.whole, known, exact)
+        if here.judge is None:
+            network = here.pair.network
+            setup = Setup.of(
+                self._judge,
+                here.pair.reference.inputs,
+                partial(maker, network.file),
+                labelled=bool(sample.labels),
+            )
+            here.judge = Judge.of(network.graph, setup, exact)
+        self.sheet.judge = here.judge
         self.sheet.add(exact, given, sample.labels)
         first = self.pair.graph.outputs[0]
         pairs = zip(

@@ -29,10 +29,12 @@ from neon8.quant.scale_table import ScaleTable
 class Pair:
     """A network in float and in int8.
 
-    graph: float, without a final Softmax; whole: with it.  forms: tensor of the program
+    network: what it is of.  graph: float, without a final Softmax; whole: with it.
+     forms: tensor of the program
     -> tensor of the graph that it holds, the int8 form where there are two.
     """
 
+    network: Network
     graph: Graph
     whole: Graph
     table: ScaleTable
@@ -72,6 +74,7 @@ def pair(network: Network, table: ScaleTable) -> Pair:
     fetched = [name for name in wanted if name not in graph.inputs]
     reference = Reference(network.file, fetched, tensors=graph.rearranged)
     return Pair(
+        network=network,
         graph=graph,
         whole=whole,
         table=table,

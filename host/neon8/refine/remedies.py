@@ -21,8 +21,9 @@ from neon8.calibrate.run.run import observe_data
 from neon8.calibrate.solve import solve_quietly
 from neon8.data.samples import Sample
 from neon8.errors import CompileError
-from neon8.evaluate.measure import Bench, Figures, sqnr_of
+from neon8.evaluate.measure import AnyBench, Figures, sqnr_of
 from neon8.evaluate.ranking import changes
+from neon8.graph.onnx_file import Shapes
 from neon8.ir.groups import groups_of
 from neon8.quant.grid import Grid, ends, on_grid
 from neon8.quant.limits import SMALLEST_SCALE
@@ -136,7 +137,7 @@ class Trials:
     """
 
     table: ScaleTable
-    bench: Bench
+    bench: AnyBench
     before: Figures
     taken: tuple[Change, ...] = ()
 
@@ -271,18 +272,21 @@ def wider(pair: Pair, names: Sequence[str], *, target: str) -> Change:
     )
 
 
-def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change]:
+def recipe(
+    pair: Pair, samples: Sequence[Sample], path: Path, shapes: Shapes | None = None
+) -> Iterator[Change]:
     """The default recipe, for a table without any of it.
 
     It brings steps and bias corrections, and the tensors of which it changed something;
-    all others stay as they are.  path: of the network.
+    all others stay as they are.  path: of the network.  shapes: with the bounds of
+    samples that have shapes of their own.
     """
     codes = {code for entry in pair.table.tensors.values() for code in entry.reasons}
     codes |= {code for entry in pair.table.layers.values() for code in entry.reasons}
     if codes & DEFAULT:
         return
     tensors = pair.graph.tensors
-    shapes = {name: tensors[name].dims for name in pair.graph.inputs}
+    shapes = shapes or {name: tensors[name].dims for name in pair.graph.inputs}
     settings = Settings(network=NetworkSettings(shapes=shapes))
     seen = observe_data(path, list(samples), settings).observation
     # The graph of a part says which file the whole is of.

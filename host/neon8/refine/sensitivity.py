@@ -15,10 +15,12 @@ from itertools import count as counted
 import numpy as np
 
 from neon8.arrays import DoubleArray
+from neon8.calibrate.run.shaped import AtShapes, shapes_of
 from neon8.calibrate.run.simulator import Simulator
 from neon8.calibrate.run.threads import usable
 from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
+from neon8.data.inputs import Shape
 from neon8.evaluate.measure import sqnr_of, squares_of
 from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
@@ -89,10 +91,13 @@ class Meter:
         graph: Graph,
         table: ScaleTable,
         samples: Sequence[Arrays],
+        *,
+        at: Callable[[dict[str, Shape]], tuple[ModelLike, Graph]] | None = None,
     ) -> None:
         """graph: of the file, as before_softmax() leaves it: outputs are logits then.
 
-        samples: inputs by name, one or more.  CompileError, GraphError.
+        samples: inputs by name, one or more.  at: file and graph at the shapes of a
+        sample, where they differ.  CompileError, GraphError.
         """
         lowered = lower(graph, table)
         tensors = rounded_tensors(lowered, table)
@@ -116,14 +121,16 @@ class Meter:
         }
         simulator = partial(
             Simulator,
-            model,
-            graph,
             tensors=tensors,
             outputs=graph.outputs,
             factors={name: entry.factors for name, entry in self.plain.items()},
         )
-        self._simulator = simulator(layers=self._exact.values())
-        self._reference = simulator()
+        of_shape = at or (lambda _: (model, graph))
+        layers = self._exact.values()
+        self._simulators = AtShapes(
+            lambda shapes: simulator(*of_shape(shapes), layers=layers)
+        )
+        self._references = AtShapes(lambda shapes: simulator(*of_shape(shapes)))
         self._wanted: dict[int, Arrays] = {}
 
     def alone(
@@ -168,7 +175,7 @@ class Meter:
 
     def wanted(self, sample: Arrays) -> Arrays:
         """The outputs of the float network.  DataError."""
-        return self._reference.run(sample, {})
+        return self._references.at(shapes_of(sample)).run(sample, {})
 
     def _measure(
         self, trials: Sequence[Trial], count: int | None, watch: Watch
@@ -183,13 +190,14 @@ class Meter:
             if number not in self._wanted:
                 self._wanted[number] = self.wanted(sample)
             wanted, found = self._wanted[number], []
+            simulator = self._simulators.at(shapes_of(sample))
             for trial in trials:
                 layers = [
                     node
                     for name, node in self._rounded.items()
                     if name not in trial.exact
                 ]
-                got = self._simulator.run(sample, trial.setting, layers)
+                got = simulator.run(sample, trial.setting, layers)
                 found.append(squares_of(wanted, got))
                 watch(next(done), total)
             return np.array(found)

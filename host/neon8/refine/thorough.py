@@ -9,7 +9,6 @@ neon8.evaluate.ranking.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count
 
 import numpy as np
@@ -17,15 +16,13 @@ import numpy as np
 from neon8.arrays import Array, DoubleArray, FloatArray
 from neon8.calibrate.precision import finished
 from neon8.calibrate.run.reference import Reference
+from neon8.calibrate.run.shaped import shapes_of
 from neon8.calibrate.statistics.observer import pre_activations
 from neon8.data.few import Kept
-from neon8.data.inputs import as_inputs
-from neon8.evaluate.measure import Bench, Figures, Judge, before_softmax
-from neon8.evaluate.network import Network
+from neon8.evaluate.measure import Figures, before_softmax
+from neon8.evaluate.network import Network, bench_of, logits_of
 from neon8.evaluate.ranking import Ranking, rank_figures
 from neon8.evaluate.runner import as_float32
-from neon8.evaluate.tasks import Setup
-from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph, nchw
 from neon8.ir.groups import groups_of
@@ -104,27 +101,20 @@ def best_of(
 ) -> Found:
     """Try all choices, and judge them on other samples.
 
-    samples: by digest.  DataError: the metric does not fit the network.
+    samples: by digest; those that choose are of the usual shape.  DataError: the metric
+    does not fit the network.
     """
     file, graph = network.file, network.graph
     choosing, judging = divided(samples)
+    usual = {name: graph.tensors[name].dims for name in graph.inputs}
+    choosing = [each for each in choosing if shapes_of(each.inputs) == usual]
     logits = before_softmax(graph)
     layers = layers_of(logits, table)
     if not choosing or not layers:
         return Found(trials=(), choosing=0, judging=0)
-    reference = Reference(file, logits.outputs)
     inputs = [each.inputs for each in judging]
-    wanted = [
-        {name: results[name] for name in logits.outputs}
-        for results in map(reference.run, inputs)
-    ]
-    setup = Setup.of(judge, as_inputs(graph), partial(maker, file))
-    bench = Bench(
-        graph=logits,
-        samples=inputs,
-        wanted=wanted,
-        judge=Judge.of(graph, setup, wanted[0]),
-    )
+    wanted = logits_of(network, inputs)
+    bench = bench_of(network, inputs, wanted, judge)
     seen = seen_in_float(file, graph, choosing)
     done, total = count(1), len(CHOICES) * len(layers)
     watch(0, total)

@@ -28,9 +28,11 @@ class AtShapes(Generic[Made]):
     Threads may share it.
     """
 
-    def __init__(self, make: Callable[[dict[str, Shape]], Made]) -> None:
-        """make: given the shape of each input, the thing."""
-        self._make = make
+    def __init__(
+        self, make: Callable[[dict[str, Shape]], Made], kept: int | None = None
+    ) -> None:
+        """make: given the shape of each input, the thing.  kept: KEPT of them."""
+        self._make, self._most = make, kept or KEPT
         self._lock = threading.Lock()
         self._made: dict[tuple[Shape, ...], Made] = {}  # the last used one stands last
 
@@ -42,7 +44,7 @@ class AtShapes(Generic[Made]):
             if made is None:
                 made = self._new(shapes, sample)
             self._made[key] = made
-            if len(self._made) > KEPT:
+            if len(self._made) > self._most:
                 del self._made[next(iter(self._made))]
             return made
 
