@@ -180,7 +180,8 @@ def open_network(
         inputs = onnx_inputs(model, shapes)
         least = {name: each.shape for name, each in inputs.items()}
         opened = AtShapes(
-            lambda sizes: open_network(model, shapes=settled(shapes, sizes)), SHAPES
+            lambda sizes: open_network(model, shapes=settled(shapes, sizes)),
+            most=SHAPES,
         )
         first = opened.at({**least, **(usual or {})}, "the table")
         return replace(first, _inputs=inputs, _sizes=opened)

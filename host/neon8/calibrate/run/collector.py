@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the FP32 network on samples in this process, and collect an Observation."""
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -17,7 +18,7 @@ from neon8.calibrate.observation import (
 )
 from neon8.calibrate.observation import Shapes as SampleShapes
 from neon8.calibrate.run.reference import Reference, cpu_features
-from neon8.calibrate.run.shaped import KEPT, AtShapes, shapes_of
+from neon8.calibrate.run.shaped import AtShapes, shapes_of
 from neon8.calibrate.run.threads import StatePool, usable
 from neon8.calibrate.statistics import channels, histogram
 from neon8.calibrate.statistics.observer import (
@@ -39,6 +40,8 @@ from neon8.onnx_session import FACTS
 from neon8.operators.convolution import Conv2d, convolutions
 from neon8.settings.shapes import is_open, settled
 
+SHAPES = 32
+"""Shapes at which a network is ready, as far as memory allows."""
 STATISTICS_BYTES = 1 << 28
 """What the histograms of all threads may take; a network that needs more has fewer."""
 HISTOGRAM_BYTES = 2 * 8 * histogram.BINS
@@ -71,6 +74,11 @@ class Network:
         """Itself, as all samples have one shape."""
         return self
 
+    @property
+    def kept(self) -> tuple["Network", ...]:
+        """What is ready."""
+        return (self,)
+
     def stop(self) -> None:
         """End the runs of onnxruntime; for Ctrl-C."""
         self.references[0].stop()
@@ -87,7 +95,7 @@ class OpenNetwork:
     ) -> None:
         """make: opens it at the shapes of inputs."""
         self.inputs = inputs
-        self._networks = AtShapes(make)
+        self._networks = AtShapes(make, most=SHAPES, bytes_of=_values_of)
         self._first: Network | None = None
 
     def begin(self, sample: Sample) -> None:
@@ -98,6 +106,11 @@ class OpenNetwork:
     def at(self, sample: Sample) -> Network:
         """The network at the shape of a sample.  GraphError."""
         return self._networks.at(shapes_of(sample.inputs), sample.name)
+
+    @property
+    def kept(self) -> tuple[Network, ...]:
+        """The networks at the last few shapes."""
+        return self._networks.kept
 
     @property
     def empty(self) -> Observation:
@@ -111,7 +124,7 @@ class OpenNetwork:
 
     def stop(self) -> None:
         """As of Network."""
-        for network in self._networks.kept:
+        for network in self.kept:
             network.stop()
 
     @property
@@ -121,6 +134,12 @@ class OpenNetwork:
             shapes = {name: each.shape for name, each in self.inputs.items()}
             self._first = self._networks.at(shapes, "the smallest shape")
         return self._first
+
+
+def _values_of(network: Network) -> int:
+    """Bytes of the float tensors that its sessions have room for."""
+    tensors = network.graph.tensors.values()
+    return 4 * len(network.references) * sum(math.prod(each.dims) for each in tensors)
 
 
 AnyNetwork = Network | OpenNetwork
@@ -281,7 +300,7 @@ class Collector:
         self, network: AnyNetwork, known: AbstractSet[str] = frozenset()
     ) -> None:
         self._known, self._network = known, network
-        self._pools: dict[Network, StatePool[_Session]] = {}  # the last used one last
+        self._pools: dict[Network, StatePool[_Session]] = {}
         self._merged: list[Observation] = []
         self.names: dict[str, str] = {}
 
@@ -295,13 +314,12 @@ class Collector:
         if digest in self._known or digest in self.names:
             return False
         network = self._network.at(sample)
-        pool = self._pools.pop(network, None)
-        if pool is None:
-            if len(self._pools) == KEPT:
-                self._merge(next(iter(self._pools)))
-            pool = StatePool([_Session(network, r) for r in network.references])
-        self._pools[network] = pool
-        pool.submit(lambda session: session.add(sample, digest))
+        for other in set(self._pools).difference(self._network.kept):
+            self._merge(other)
+        if network not in self._pools:
+            sessions = [_Session(network, r) for r in network.references]
+            self._pools[network] = StatePool(sessions)
+        self._pools[network].submit(lambda session: session.add(sample, digest))
         self.names[digest] = sample.name
         return True
 

@@ -13,6 +13,8 @@ from neon8.errors import Neon8Error
 
 KEPT = 8
 """Shapes for which things are kept; those of the samples before are made again."""
+BYTES = 1 << 30
+"""What all of them may take, where that is known."""
 
 Made = TypeVar("Made")
 
@@ -29,10 +31,17 @@ class AtShapes(Generic[Made]):
     """
 
     def __init__(
-        self, make: Callable[[dict[str, Shape]], Made], kept: int | None = None
+        self,
+        make: Callable[[dict[str, Shape]], Made],
+        *,
+        most: int | None = None,
+        bytes_of: Callable[[Made], int] = lambda _: 0,
     ) -> None:
-        """make: given the shape of each input, the thing.  kept: KEPT of them."""
-        self._make, self._most = make, kept or KEPT
+        """make: given the shape of each input, the thing.
+
+        most: how many are kept, by default KEPT.  bytes_of: what one takes.
+        """
+        self._make, self._most, self._bytes_of = make, most or KEPT, bytes_of
         self._lock = threading.Lock()
         self._made: dict[tuple[Shape, ...], Made] = {}  # the last used one stands last
 
@@ -44,7 +53,9 @@ class AtShapes(Generic[Made]):
             if made is None:
                 made = self._new(shapes, sample)
             self._made[key] = made
-            if len(self._made) > self._most:
+            while len(self._made) > self._most or (
+                len(self._made) > 1 and sum(map(self._bytes_of, self.kept)) > BYTES
+            ):
                 del self._made[next(iter(self._made))]
             return made
 

@@ -10,7 +10,7 @@ from PIL import Image
 import neon8
 import open_nets
 from neon8.calibrate import calib_file
-from neon8.calibrate.run import shaped
+from neon8.calibrate.run import collector
 from neon8.data.preprocess import Preprocess
 from neon8.errors import DataError, GraphError
 from neon8.quant import table_json
@@ -52,7 +52,7 @@ def case(request, tmp_path_factory):
 
 def test_any_order_gives_the_same_bytes(case, monkeypatch):
     path, arrays, bounds, want = case
-    monkeypatch.setattr(shaped, "KEPT", 1)
+    monkeypatch.setattr(collector, "SHAPES", 1)
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(arrays))
         got = neon8.observe_model(path, (arrays[i] for i in order), shapes=bounds)
