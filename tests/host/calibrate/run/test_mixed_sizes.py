@@ -10,9 +10,9 @@ from PIL import Image
 import neon8
 import open_nets
 from neon8.calibrate import calib_file
-from neon8.calibrate.run import collector
+from neon8.calibrate.run import collector, executors
 from neon8.data.preprocess import Preprocess
-from neon8.errors import DataError, GraphError
+from neon8.errors import CalibrationError, DataError, GraphError
 from neon8.quant import table_json
 from onnx_nets import save
 
@@ -193,3 +193,24 @@ def test_images_of_all_sizes(tmp_path):
             path, tmp_path / "photos", shapes=shapes, preprocess=how
         )
         assert sorted(dict(s)["x"][2:] for s in found.shapes) == sorted(wanted)
+
+
+def test_a_run_that_died_goes_on(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(executors, "SECONDS", 0.0)  # a part, and the journal, each time
+    path = save(tmp_path, open_nets.unet())
+    arrays, bounds = samples_of("unet", 12)
+    want = neon8.observe_model(path, arrays, shapes=bounds)
+    output = tmp_path / "net.calib"
+
+    def dying():
+        yield from arrays[:8]
+        raise OSError
+
+    with pytest.raises(OSError):  # noqa: PT011 - the one above
+        neon8.observe_model(path, dying(), shapes=bounds, output=output)
+    narrow = {"x": (1, 3, "16..64:8", "16..64:4")}
+    with pytest.raises(CalibrationError, match="--shape was"):
+        neon8.observe_model(path, arrays, shapes=narrow, output=output)
+    got = neon8.observe_model(path, arrays, shapes=bounds, output=output)
+    assert "continuing" in caplog.text
+    assert output.read_bytes() == calib_file.dumps(got) == calib_file.dumps(want)
