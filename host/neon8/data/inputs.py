@@ -62,8 +62,8 @@ class Input:
     @property
     def channels_last(self) -> bool:
         """True for images of height, width, channels."""
-        shape = self.shape
-        return len(shape) == 4 and shape[1] not in COLORS and shape[3] in COLORS
+        dims = self.bounds or self.shape
+        return len(dims) == 4 and dims[1] not in COLORS and dims[3] in COLORS
 
     @property
     def image_size(self) -> tuple[int, int]:
@@ -74,7 +74,8 @@ class Input:
     @property
     def gray(self) -> bool:
         """True for images of one channel."""
-        return len(self.shape) == 4 and self.shape[3 if self.channels_last else 1] == 1
+        dims = self.bounds or self.shape
+        return len(dims) == 4 and dims[3 if self.channels_last else 1] == 1
 
 
 Inputs = Mapping[str, Input | Shape] | Graph

@@ -243,7 +243,7 @@ def _measure(
     All share one pass over the data.  Equal programs, from settings that make no
     difference to this network, run once.
     """
-    exact, rows, name = Tally(), batch_of(network.inputs), str(network.file.path)
+    exact, rows, name = Tally(), 1, str(network.file.path)
     read: Reading | None = None
     opened = AtShapes(lambda shapes: _Here(network.at_shapes(shapes), programs))
 
@@ -254,6 +254,7 @@ def _measure(
 
     for sample in samples:
         here = opened.at(shapes_of(sample.inputs), sample.name)
+        rows = batch_of(here.float.inputs)
         given = float_outputs(name, here.float, sample)
         wanted = list(given.values())
         check_labels(sample, wanted[0], rows)

@@ -245,7 +245,8 @@ class _Run:
     def __init__(
         self, network: Network, table: ScaleTable, judge: JudgeSettings
     ) -> None:
-        self.pair, self.rows = pair(network, table), batch_of(network.inputs)
+        self.pair = pair(network, table)
+        self.rows = batch_of(self.pair.reference.inputs)
         self._judge = judge
         self.layers: dict[str, Layer] = split.layers(self.pair)
 

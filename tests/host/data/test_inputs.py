@@ -4,9 +4,20 @@
 import numpy as np
 import pytest
 
-from neon8.data.inputs import Input, as_inputs, batch_of, fits, of_shapes, to_input
+from neon8.data.inputs import (
+    Input,
+    as_inputs,
+    batch_of,
+    fits,
+    of_sample,
+    of_shapes,
+    to_input,
+    with_bounds,
+)
 from neon8.data.preprocess import Preprocess
+from neon8.data.samples import count_samples, gather
 from neon8.errors import DataError
+from neon8.settings.shapes import Open
 
 F = np.float32
 NCHW, NHWC = Input(shape=(1, 3, 4, 5)), Input(shape=(1, 4, 5, 3))
@@ -143,3 +154,54 @@ def test_inputs_may_be_given_by_their_shape():
     whole = Input(shape=(2,), dtype="int64", rows=None)
     got = as_inputs({"x": (1, 3, 4, 5), "sizes": whole})
     assert got == {"x": NCHW, "sizes": whole}
+
+
+TWO = with_bounds(
+    {"a": Input(shape=(1, 4, 8)), "b": Input(shape=(1, 8), dtype="int32")},
+    {"a": (1, 4, Open(8, 64)), "b": (1, Open(8, 64))},
+    {"a": ("n", "c", "t"), "b": ("n", "t")},
+)
+
+
+@pytest.mark.parametrize(("length", "other"), [(8, 8), (64, 64), (9, 10)])
+def test_inputs_that_share_an_open_dimension(length, other):
+    item = {"a": np.zeros((4, length), np.float32), "b": np.zeros(other, np.int64)}
+    if length == other:
+        (sample,) = gather([item], TWO)
+        assert sample.inputs["a"].shape == (1, 4, length)
+        assert sample.inputs["b"].shape == (1, length)
+        assert count_samples([item, item], TWO) == 2
+        here = of_sample(TWO, sample.inputs)
+        assert [each.shape for each in here.values()] == [(1, 4, length), (1, length)]
+        return
+    text = "sample 0: input 'b' has 10 as dimension 1, which must equal dimension 2 of"
+    with pytest.raises(DataError, match=f"{text} 'a', 9"):
+        list(gather([item], TWO))
+
+
+def test_images_whose_channels_come_last_have_open_sizes():
+    known = with_bounds(
+        {"x": Input(shape=(1, 1, 16, 3))},
+        {"x": (1, Open(1, 64), Open(16, 64, 16), 3)},
+        {"x": ("n", "h", "w", "c")},
+    )
+    pixels = np.zeros((50, 33, 3), np.uint8)
+    for resize, size in (("none", (50, 32)), ("stretch", (50, 32))):
+        value, _ = to_input(pixels, known["x"], Preprocess(resize=resize))
+        assert value.shape == (*size, 3)
+    (sample,) = gather([np.zeros((2, 32, 64, 3), np.float32)[0]], known)
+    assert sample.inputs["x"].shape == (1, 32, 64, 3)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "size", "below", "near"),
+    [
+        (Open(16, 64, 16), 40, 32, 32),
+        (Open(16, 64, 16), 41, 32, 48),
+        (Open(16, 64, 16), 3, 16, 16),
+        (Open(16, 64, 16), 1000, 64, 64),
+        (Open(5, 6), 6, 6, 6),
+    ],
+)
+def test_the_nearest_size_that_is_allowed(bounds, size, below, near):
+    assert (bounds.below(size), bounds.near(size)) == (below, near)
