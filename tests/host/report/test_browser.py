@@ -94,6 +94,14 @@ def test_what_a_layer_shows(opened, whole):
     assert all(each.bounding_box()["height"] > 40 for each in charts.all())
 
 
+def test_all_remedies_are_there(opened, whole):
+    page = opened()
+    page.get_by_text("All that were tried").click()
+    table = page.locator("#remedies table").last
+    assert table.locator("tbody tr").count() == len(whole.diagnosis.remedies)
+    assert table.is_visible()
+
+
 def test_every_section_is_reached(opened):
     page = opened()
     links = page.locator("nav a")
