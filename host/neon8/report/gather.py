@@ -48,13 +48,15 @@ def report_model(
 ) -> Report:
     """Gather what is known of a network, its scale table and its .n8 file.
 
-    data: a path, see observe_model(); take samples that did not calibrate the network.
-    All of them are run; the diagnosis takes the first 20.  The int8 network runs on
-    this machine, with the results of any other; target, cpu and isa say whose kernels
-    are told.  progress: told a stage, how much of it is done, and of how much.  As
-    evaluate_model() and diagnose_model(); CompileError, too: of a network that must be
-    cut; CalibrationError, TableError: a file is of
-    another network.  ModelError: the .n8 file is of another network or table.
+    data: a path, or arrays, see observe_model(), that can be gone through several
+    times; take samples that did not calibrate the network.  All of them are run; the
+    diagnosis takes the first 20.  The int8 network runs on this machine, with the
+    results of any other; target, cpu and isa say whose kernels are told.  progress:
+    told a stage, how much of it is done, and of how much.
+
+    As evaluate_model() and diagnose_model().  CalibrationError, TableError: a file is
+    of another network.  ModelError: the .n8 file is of another network or table.
+    CompileError: the network must be cut.
     """
     onnx, wanted = Path(model), settings.report
     network = open_network(onnx, shapes=settings.network.shapes)
