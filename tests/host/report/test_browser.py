@@ -214,8 +214,12 @@ def test_without_scripts(browser, url):
 
 
 def test_it_prints(opened):
-    page = opened(at="#layer-0")
+    page = opened(at="#layer-0", scheme="dark")
     page.emulate_media(media="print")
+    ink = "getComputedStyle(document.body).color"
+    for _ in range(3):  # whatever the system and the switch say
+        assert page.evaluate(ink) == "rgb(27, 31, 36)"
+        page.evaluate("document.getElementById('theme').click()")
     assert not page.locator("nav").is_visible()
     assert page.locator("#layer-0 dl").first.is_visible()
     assert page.pdf().startswith(b"%PDF")
