@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { N8_MOST_TAPS = 256 }; // of a resize, (17)
+
 static inline bool n8_in_range(int32_t value, int32_t lo, int32_t hi) {
     return lo <= value && value <= hi;
 }

@@ -270,8 +270,18 @@ enum n8_segment_kind {
     // array, and the bits of floats of an array of those, where both operations round.
     N8_SEGMENT_RUN = 1,
     N8_SEGMENT_NEAREST = 2, // in, scale, enum n8_coordinates, enum n8_nearest: int32 entries
-    N8_SEGMENT_LINEAR = 3,  // in, scale, enum n8_coordinates, 0: two entries for each of `count`,
-                            // indices of an int32 array, weights of a float array
+    // in, scale, enum n8_coordinates with enum n8_taps, the bits of a float, a of cubic weights:
+    // the
+    // taps of each of `count`, indices of an int32 array, weights of a float array
+    N8_SEGMENT_TAPS = 3,
+};
+
+// What is added to the coordinates, and the number of taps, 2 to 256, times N8_TAPS_COUNT.
+enum n8_taps {
+    N8_TAPS_CUBIC = 8,
+    N8_TAPS_ANTIALIAS = 16,
+    N8_TAPS_EXCLUDE_OUTSIDE = 32,
+    N8_TAPS_COUNT = 256,
 };
 
 enum n8_form_size {

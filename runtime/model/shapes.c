@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shapes.h"
 
+#include "limits.h"
 #include "size.h"
 
 #include <math.h>
@@ -232,6 +233,12 @@ static float real_at(const struct n8_reader *r, uint32_t word) {
     return real;
 }
 
+// How many entries a segment makes for each of its count.
+static int32_t taps_of(const struct n8_reader *r, uint32_t word) {
+    const int32_t taps = word_at(r, word + 4) / N8_TAPS_COUNT & (2 * N8_MOST_TAPS - 1);
+    return word_at(r, word) == N8_SEGMENT_TAPS ? taps : 1;
+}
+
 // How many entries a form makes, of which `word` is the first word.
 static enum n8_status entries_of(const struct n8_reader *r, const struct n8_file_form *form,
                                  uint32_t word, uint64_t *out) {
@@ -241,10 +248,10 @@ static enum n8_status entries_of(const struct n8_reader *r, const struct n8_file
         const int32_t kind = word_at(r, word + i);
         int32_t count;
         N8_TRY(number_at(r, word + i + 1, &count));
-        if (kind < N8_SEGMENT_RUN || kind > N8_SEGMENT_LINEAR || count < 0) {
+        if (kind < N8_SEGMENT_RUN || kind > N8_SEGMENT_TAPS || count < 0) {
             return n8_malformed(r, "a segment is of no known kind, or has less than no entries");
         }
-        *out += (uint64_t)count * (kind == N8_SEGMENT_LINEAR ? 2 : 1);
+        *out += (uint64_t)count * (uint64_t)taps_of(r, word + i);
     }
     return N8_OK;
 }
@@ -328,14 +335,17 @@ static enum n8_status make_run(const struct n8_reader *r, uint32_t word, int32_t
 struct axis {
     int32_t in, out;
     float scale;
-    int32_t coordinates;
+    int32_t coordinates, manner; // enum n8_coordinates, n8_taps
+    float a;
 };
 
 static enum n8_status axis_at(const struct n8_reader *r, uint32_t word, int32_t count,
                               struct axis *axis) {
     N8_TRY(number_at(r, word + 2, &axis->in));
     axis->scale = real_at(r, word + 3);
-    axis->coordinates = word_at(r, word + 4);
+    axis->manner = word_at(r, word + 4);
+    axis->coordinates = axis->manner & (N8_TAPS_CUBIC - 1);
+    axis->a = real_at(r, word + 5);
     axis->out = count;
     if (axis->scale == 0.0f) {
         axis->scale = (float)count / (float)axis->in;
@@ -396,7 +406,8 @@ static enum n8_status make_nearest(const struct n8_reader *r, uint32_t word, int
     struct axis axis = {0};
     const int32_t rounding = word_at(r, word + 5);
     N8_TRY(axis_at(r, word, count, &axis));
-    if (!n8_in_range(rounding, N8_NEAREST_PREFER_FLOOR, N8_NEAREST_CEIL)) {
+    if (!n8_in_range(rounding, N8_NEAREST_PREFER_FLOOR, N8_NEAREST_CEIL) ||
+        axis.manner != axis.coordinates) {
         return n8_malformed(r, "it resizes an axis in no known manner");
     }
     for (int32_t k = 0; k < count; k++, out += sizeof(int32_t)) {
@@ -406,18 +417,82 @@ static enum n8_status make_nearest(const struct n8_reader *r, uint32_t word, int
     return N8_OK;
 }
 
-// The two values that one of the output is between, or their weights.
-static enum n8_status make_linear(const struct n8_reader *r, uint32_t word, int32_t count,
-                                  bool floats, uint8_t *out) {
+// The weight of what is so far away, (17).
+static double weight_of(const struct axis *axis, double far) {
+    const double a = (double)axis->a;
+    if ((axis->manner & N8_TAPS_CUBIC) == 0) {
+        return far < 1.0 ? 1.0 - far : 0.0;
+    }
+    return far <= 1.0  ? ((a + 2.0) * far - (a + 3.0)) * far * far + 1.0
+           : far < 2.0 ? ((a * far - 5.0 * a) * far + 8.0 * a) * far - 4.0 * a
+                       : 0.0;
+}
+
+// The taps of entry k: weights of neighbours, of which the first is returned. What would lie beyond
+// an end adds its weight to that end. False: they are more than `most`.
+static bool weigh(const struct axis *axis, int32_t k, int32_t most, double *weights,
+                  int32_t *first) {
+    const float at = coordinate(axis, k);
+    const bool cubic = (axis->manner & N8_TAPS_CUBIC) != 0;
+    const bool shrinks = (axis->manner & N8_TAPS_ANTIALIAS) != 0 && axis->scale < 1.0f;
+    const bool excludes = (axis->manner & N8_TAPS_EXCLUDE_OUTSIDE) != 0;
+    memset(weights, 0, N8_MOST_TAPS * sizeof *weights);
+    if (axis->scale == 1.0f || (!cubic && !shrinks)) {
+        const float inside = within(at, axis->in);
+        *first = (int32_t)inside;
+        const float share = *first == axis->in - 1 ? 0.0f : inside - (float)*first;
+        weights[0] = (double)(1.0f - share);
+        weights[1] = (double)share;
+        return true;
+    }
+    const double reach = cubic ? 2.0 : 1.0, step = shrinks ? (double)axis->scale : 1.0;
+    const double places = ceil(2.0 * reach / step), last = (double)(axis->in - 1);
+    const double begin = floor((double)at - reach / step) + 1.0;
+    if (places > (double)N8_MOST_TAPS) {
+        return false;
+    }
+    double shares[N8_MOST_TAPS], sum = 0.0;
+    for (int32_t i = 0; i < (int32_t)places; i++) {
+        const double place = begin + (double)i;
+        const bool outside = excludes && (place < 0.0 || place > last);
+        shares[i] = outside ? 0.0 : weight_of(axis, fabs(place - (double)at) * step);
+        sum += shares[i];
+    }
+    sum = excludes || shrinks ? sum : 1.0;
+    *first = (int32_t)fmin(fmax(begin, 0.0), last);
+    for (int32_t i = 0; i < (int32_t)places; i++) {
+        const int32_t place = (int32_t)fmin(fmax(begin + (double)i, 0.0), last);
+        weights[place - *first] += shares[i] / sum;
+    }
+    for (int32_t i = most; i < (int32_t)places; i++) {
+        if ((float)weights[i] != 0.0f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The values that one of the output is made of, or their weights. One that weighs nothing is the
+// first value, but for the second of them.
+static enum n8_status make_taps(const struct n8_reader *r, uint32_t word, int32_t count,
+                                bool floats, uint8_t *out) {
     struct axis axis = {0};
     N8_TRY(axis_at(r, word, count, &axis));
-    for (int32_t k = 0; k < count; k++, out += 2 * sizeof(int32_t)) {
-        const float at = within(coordinate(&axis, k), axis.in);
-        const int32_t low = (int32_t)at, high = low + 1 < axis.in ? low + 1 : axis.in - 1;
-        const float share = low == high ? 0.0f : at - (float)low;
-        const int32_t indices[2] = {low, high};
-        const float weights[2] = {1.0f - share, share};
-        memcpy(out, floats ? (const void *)weights : indices, sizeof indices);
+    double weights[N8_MOST_TAPS];
+    const int32_t taps = taps_of(r, word);
+    bool fits = n8_in_range(taps, 2, N8_MOST_TAPS);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t first = 0;
+        fits = fits && weigh(&axis, k, taps, weights, &first);
+        if (!fits) {
+            return n8_malformed(r, "it resizes an axis with fewer or more taps than it has");
+        }
+        for (int32_t t = 0; t < taps; t++, out += sizeof(int32_t)) {
+            const float weight = (float)weights[t];
+            const int32_t place = first + t < axis.in ? first + t : axis.in - 1;
+            const int32_t index = t >= 2 && weight == 0.0f ? 0 : place;
+            memcpy(out, floats ? (const void *)&weight : &index, sizeof index);
+        }
     }
     return N8_OK;
 }
@@ -432,14 +507,14 @@ static enum n8_status make_segments(const struct n8_reader *r, const struct n8_f
         N8_TRY(number_at(r, word + 1, &count));
         if (kind == N8_SEGMENT_RUN) {
             N8_TRY(make_run(r, word, count, floats, out));
-        } else if (kind == N8_SEGMENT_LINEAR) {
-            N8_TRY(make_linear(r, word, count, floats, out));
+        } else if (kind == N8_SEGMENT_TAPS) {
+            N8_TRY(make_taps(r, word, count, floats, out));
         } else if (floats) {
             return n8_malformed(r, "a form makes indices of an array of floats");
         } else {
             N8_TRY(make_nearest(r, word, count, out));
         }
-        out += (size_t)count * (kind == N8_SEGMENT_LINEAR ? 2 : 1) * sizeof(int32_t);
+        out += (size_t)count * (size_t)taps_of(r, word) * sizeof(int32_t);
     }
     return N8_OK;
 }

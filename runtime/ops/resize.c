@@ -7,7 +7,6 @@
 #include "step.h"
 
 enum {
-    MOST_TAPS = 256,
     LINEAR = 2, // taps of what has kernels
     PIECE = N8_PIXEL,
 };
@@ -37,7 +36,7 @@ enum n8_status n8_check_resize(struct n8_reader *reader, const struct n8_step *s
     if (out->type == N8_TYPE_F32 && step->row.scale != 1.0f) {
         return n8_malformed(reader, "it is float32 and has a scale");
     }
-    if (!n8_in_range(step->row.groups, LINEAR - 1, MOST_TAPS - 1)) {
+    if (!n8_in_range(step->row.groups, LINEAR - 1, N8_MOST_TAPS - 1)) {
         return n8_malformed(reader, "it has fewer than 2 taps, or more than 256");
     }
     return N8_OK;

@@ -2,9 +2,9 @@
 """Damage to what a file says of open dimensions, and shapes that it does not have.
 
 open.n8 has symbols 0 to 2 (batch, height, width), sizes 0 to 12, of which the first
-three are the symbols, and four forms: of a resize its indices (words 0 to 11) and
-weights (12 to 23), of two gathers their lists (24 to 47, 48 to 71), each segment of
-six words.
+three are the symbols, and eight forms: of a resize its indices (words 0 to 11) and
+weights (12 to 23), of two gathers their lists (24 to 47, 48 to 71), of a cubic resize
+indices and weights (72 to 83, 84 to 95) and of another one, each segment of six words.
 """
 
 import numpy as np
@@ -23,6 +23,7 @@ ROWS = {
     "words": "int32_t *",
 }
 REPEATS = "a run repeats its entries less than once"
+TAPS = "it resizes an axis with fewer or more taps than it has"
 RESIZES = "it resizes an axis in no known manner"
 NOT_THERE = "it has a size that the file does not have"
 NO_SIZE = "a size is of no known kind, or of none that stand before it"
@@ -95,12 +96,22 @@ DAMAGES = [
     ("linear", RESIZES, "words[2] = 0"),
     ("linear", RESIZES, "words[3] = 0x7fc00000"),
     ("linear", RESIZES, "words[3] = 0xbf800000 - 2**32"),
-    ("linear", RESIZES, "words[4] = 0"),
-    ("linear", RESIZES, "words[4] = 5"),
+    ("linear", RESIZES, "words[4] = 512"),
+    ("linear", RESIZES, "words[4] = 517"),
     (
         "nearest",
         RESIZES,
         "words[42] = 2; words[44:47] = [-11, 0, 1]",
+    ),
+    ("nearest", RESIZES, "words[42] = 2; words[44:48] = [-11, 0, 9, 1]"),
+    ("cubic", RESIZES, "words[76] -= 1"),
+    ("cubic", TAPS, "words[76] -= 2 * 256; words[82] += 2 * 256"),
+    ("cubic", TAPS, "words[76] |= 16; words[75] = 0x3a800000"),  # 4096
+    ("cubic", TAPS, "words[76] += 4 * 256; words[82] -= 4 * 256"),
+    (
+        "cubic",
+        "an index is outside its input, or a weight is too large",
+        "words[89] = 0x7fc00000",
     ),
     (
         "linear",

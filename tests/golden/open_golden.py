@@ -20,7 +20,7 @@ from neon8.ir.graph import Graph, Tensor
 from neon8.ir.program import Program
 from neon8.operators.movement import Concat
 from neon8.operators.pooling import Pool
-from neon8.operators.resize import Resize, between, nearest
+from neon8.operators.resize import Filter, Resize, nearest, tapped
 from neon8.operators.selection import Gather
 from neon8.operators.softmax import Softmax
 from neon8.settings.shapes import Open
@@ -43,11 +43,38 @@ SCALES = {
     "pool": ("asymmetric", 0.0091, -30),
     "logits": ("asymmetric", 0.05, 0),
     "p": ("unsigned", 0.0039, -128),
+    "cubes": ("asymmetric", 0.03, -100),
+    "few": ("asymmetric", 0.03, -90),
 }
 
 
+def resize(
+    name: str,
+    source: str,
+    output: str,
+    sizes: tuple[int, int],
+    scale: np.float32,
+    how: Filter,
+    taps: int,
+) -> Resize:
+    """Rows and columns of these sizes scaled alike."""
+    (rows, row_weights), (columns, column_weights) = (
+        tapped(size, int(size * scale), scale, "half_pixel", how, taps)
+        for size in sizes
+    )
+    return Resize(
+        name=name,
+        inputs=(source,),
+        output=output,
+        rows=rows,
+        columns=columns,
+        row_weights=row_weights,
+        column_weights=column_weights,
+    )
+
+
 def graph(batch: int, height: int, width: int) -> Graph:
-    """At one shape: convolutions, both resizes, a slice, a global pool."""
+    """At one shape: convolutions, resizes of each kind, a slice, a global pool."""
     half = height // 2, width // 2
     shapes = {
         "image": (batch, 3, height, width),
@@ -60,28 +87,21 @@ def graph(batch: int, height: int, width: int) -> Graph:
         "pool": (batch, 22, 1, 1),
         "logits": (batch, 10, 1, 1),
         "p": (batch, 10),
+        "cubes": (batch, 11, height, width),
+        "few": (batch, 11, *half),
     }
     around = (1, 1, 1, 1)
     two = np.float32(2)
     every = np.arange(batch, dtype=np.int32), np.arange(11, dtype=np.int32)
-    (rows, shares), (columns, others) = (
-        between(size, 2 * size, two, "half_pixel") for size in half
-    )
+    linear, cubic = Filter(), Filter(cubic=True)
+    less = Filter(cubic=True, antialias=True, exclude=True, a=-0.5)
     repeated = [nearest(size, 2 * size, two, "asymmetric", "floor") for size in half]
     tail = np.arange(3, width, dtype=np.int32)
     apart = {"strides": (2, 2), "groups": 11, "activation": RELU6}
     nodes = (
         conv("first", "image", "c1", (11, 3, 3, 3), pads=around, activation=RELU),
         conv("depthwise", "c1", "dw", (11, 1, 3, 3), pads=around, **apart),
-        Resize(
-            name="linear",
-            inputs=("dw",),
-            output="up",
-            rows=rows,
-            columns=columns,
-            row_weights=shares,
-            column_weights=others,
-        ),
+        resize("linear", "dw", "up", half, two, linear, 2),
         Gather(
             name="nearest",
             inputs=("dw",),
@@ -111,6 +131,8 @@ def graph(batch: int, height: int, width: int) -> Graph:
         ),
         conv("dense", "pool", "logits", (10, 22, 1, 1)),
         Softmax(name="softmax", inputs=("logits",), output="p", axis=1),
+        resize("cubic", "dw", "cubes", half, two, cubic, 4),
+        resize("less", "c1", "few", (height, width), np.float32(0.5), less, 8),
     )
     return Graph(
         name="open",
@@ -118,7 +140,7 @@ def graph(batch: int, height: int, width: int) -> Graph:
         tensors={name: Tensor(name, shape) for name, shape in shapes.items()},
         nodes=nodes,
         inputs=("image",),
-        outputs=("odd", "join", "p"),
+        outputs=("odd", "join", "p", "cubes", "few"),
     )
 
 

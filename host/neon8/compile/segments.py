@@ -12,14 +12,31 @@ import numpy.typing as npt
 
 from neon8.arrays import Array
 from neon8.compile.size_search import SizeBook, Vector
+from neon8.errors import CompileError
 from neon8.ir.sizes import Segment, value
-from neon8.operators.resize import ROUNDINGS, between, nearest
+from neon8.operators.resize import ROUNDINGS, Filter, nearest, tapped
 
 MOST_RUNS = 4096
 """Runs of one array; what needs more has no pattern."""
 
 MODES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 """Coordinates as the file counts them, from 1 on, and so ROUNDINGS."""
+
+FILTERS = (
+    Filter(),
+    *(
+        Filter(cubic=True, antialias=antialias, exclude=exclude, a=a)
+        for antialias in (False, True)
+        for exclude in (False, True)
+        for a in (-0.75, -0.5)
+    ),
+    Filter(antialias=True),
+    Filter(antialias=True, exclude=True),
+)
+"""How a resize weighs neighbours: those that exporters write."""
+
+CUBIC, ANTIALIAS, EXCLUDE, TAPS = 8, 16, 32, 256
+"""enum n8_taps, which is added to the coordinates."""
 
 FLOAT_BITS = "<f4"
 
@@ -109,7 +126,26 @@ def _part(segment: Segment, sizes: Sequence[int], kind: np.dtype[Any]) -> Array:
     scale = real(b) if b else np.float32(length) / np.float32(size)
     if segment.kind == "nearest":
         return nearest(size, length, scale, MODES[c - 1], ROUNDINGS[d - 1])
-    return between(size, length, scale, MODES[c - 1])[kind.kind == "f"].reshape(-1)
+    how, taps = _manner(c, d)
+    made = tapped(size, length, scale, MODES[(c & 7) - 1], how, taps)
+    if made is None:
+        raise CompileError(
+            f"a resize from {size} to {length} has more than {taps} taps"
+        )
+    return made[kind.kind == "f"].reshape(-1)
+
+
+def _manner(c: int, d: int) -> tuple[Filter, int]:
+    """How the taps of a segment weigh, and how many there are."""
+    flags = {
+        name: c & flag != 0
+        for name, flag in (
+            ("cubic", CUBIC),
+            ("antialias", ANTIALIAS),
+            ("exclude", EXCLUDE),
+        )
+    }
+    return Filter(**flags, a=float(real(d))), c // TAPS
 
 
 def bits(number: Any) -> int:
@@ -200,42 +236,52 @@ def aligned(split: Sequence[list[Run] | None]) -> list[list[Run]] | None:
 
 
 def resized(
-    kind: str,
     samples: Sequence[Mapping[str, Array]],
     size: tuple[int, Vector],
     count: tuple[int, Vector],
+    taps: int,
 ) -> Segment | None:
     """The segment that gives the lists of one axis at every sample, or None.
 
-    kind: "nearest", of indices, or "linear", of indices and values.  size, count: of
-    the input and of the output, as a number and at each sample.
+    samples: indices and, unless taps is 1, values.  size, count: of the input and of
+    the output, as a number and at each sample.
     """
-    roundings = ROUNDINGS if kind == "nearest" else ("",)
     pairs = list(zip(size[1], count[1], strict=True))
     for scale in scales(size[1], count[1]):
-        for mode, coordinates in enumerate(MODES, 1):
-            for rounding_mode, rounding in enumerate(roundings, kind == "nearest"):
-                made = (_resize(*pair, scale, coordinates, rounding) for pair in pairs)
-                if all(map(_equal, made, samples)):
-                    fixed = 0 if scale is None else bits(scale)
-                    words = (count[0], size[0], fixed, mode, rounding_mode)
-                    return Segment(kind, words)
+        fixed = 0 if scale is None else bits(scale)
+        for mode, last in _manners(taps):
+            segment = Segment(
+                "nearest" if taps == 1 else "taps", (0, 0, fixed, mode, last)
+            )
+            if all(map(partial(_gives, segment), pairs, samples)):
+                return replace(segment, words=(count[0], size[0], *segment.words[2:]))
     return None
 
 
-def _equal(made: Mapping[str, Array], wanted: Mapping[str, Array]) -> bool:
-    return all(np.array_equal(made[name], wanted[name]) for name in wanted)
+def _manners(taps: int) -> Iterator[tuple[int, int]]:
+    """The last two words that a segment may have."""
+    for mode in range(1, len(MODES) + 1):
+        if taps == 1:
+            yield from ((mode, rounding) for rounding in range(1, len(ROUNDINGS) + 1))
+            continue
+        for how in FILTERS:
+            flags = CUBIC * how.cubic + ANTIALIAS * how.antialias
+            manner = mode + flags + EXCLUDE * how.exclude + TAPS * taps
+            yield manner, bits(how.a) if how.cubic else 0
 
 
-def _resize(
-    size: int, out: int, scale: np.float32 | None, coordinates: str, rounding: str
-) -> dict[str, Array]:
-    """What indices and values are then.  rounding: "" for those of linear."""
-    step = np.float32(out) / np.float32(size) if scale is None else scale
-    if rounding:
-        return {"indices": nearest(size, out, step, coordinates, rounding)}
-    indices, weights = between(size, out, step, coordinates)
-    return {"indices": indices.reshape(-1), "values": weights.reshape(-1)}
+def _gives(
+    segment: Segment, pair: tuple[int, int], wanted: Mapping[str, Array]
+) -> bool:
+    """Whether a resize from one size to another has these lists."""
+    words = (pair[1], pair[0], *segment.words[2:])
+    try:
+        return all(
+            np.array_equal(_part(replace(segment, words=words), (), each.dtype), each)
+            for each in wanted.values()
+        )
+    except CompileError:
+        return False
 
 
 def scales(sizes: Vector, counts: Vector) -> Iterator[np.float32 | None]:

@@ -339,9 +339,8 @@ class _Derivation:
             if taps == 1:
                 plain = [each["indices"] for each in lists]
                 found = fitted(plain, self.book, near, far=far)
-            if found is None and taps <= 2:
-                kind = "nearest" if taps == 1 else "linear"
-                one = resized(kind, lists, (size, sizes[1]), (out, sizes[0]))
+            if found is None:
+                one = resized(lists, (size, sizes[1]), (out, sizes[0]), taps)
                 found = None if one is None else (one,)
             if found is None:
                 return False

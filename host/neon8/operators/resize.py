@@ -104,6 +104,20 @@ class Axis:
     crop: tuple[np.float32, np.float32] = (np.float32(0), np.float32(1))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """What a value is made of: neighbours weighted linearly, or by a cubic.
+
+    antialias: of more where the axis shrinks.  exclude: without those outside.  a: the
+    coefficient of a cubic.
+    """
+
+    cubic: bool = False
+    antialias: bool = False
+    exclude: bool = False
+    a: float = -0.75
+
+
 def resize(source: Source, node: OnnxNode) -> Node:
     """Resize, whose scales or sizes are constants; any mode."""
     if source.opset < 11:
@@ -239,8 +253,14 @@ def _resized(
         raise failure(source, node, f"is {mode} on axes {moved}; neon8 does it on 2, 3")
     if fill and any(map(np.any, outside)):
         raise failure(source, node, "extrapolation_value is not 0")
+    how = Filter(
+        cubic=mode == "cubic",
+        antialias=integer(node, "antialias", 0) != 0,
+        exclude=integer(node, "exclude_outside", 0) != 0,
+        a=real(node, "cubic_coeff_a", -0.75),
+    )
     taps = [
-        _taps(node, axis, at, out)
+        _taps(axis, at, out, how)
         for axis, at, out in zip(axes, places, outside, strict=True)
     ]
     taps += [(np.zeros((1, 2), np.int32), np.array([[1, 0]], np.float32))] * 2
@@ -251,13 +271,15 @@ def _resized(
         raise failure(source, node, text_)
     if not np.isfinite(row_weights).all() or not np.isfinite(column_weights).all():
         raise failure(source, node, "has weights that are not finite")
+    rows, row_weights = _filled(rows, row_weights, most)
+    columns, column_weights = _filled(columns, column_weights, most)
     return made(
         node,
         Resize,
-        rows=_filled(rows, most),
-        columns=_filled(columns, most),
-        row_weights=_filled(row_weights, most),
-        column_weights=_filled(column_weights, most),
+        rows=rows,
+        columns=columns,
+        row_weights=row_weights,
+        column_weights=column_weights,
     )
 
 
@@ -266,21 +288,25 @@ def _moved(axes: Sequence[Axis]) -> list[int]:
     return [at for at, axis in enumerate(axes) if axis.scale != 1]
 
 
-def _filled(taps: Array, most: int) -> Array:
-    """As many taps for each, with zeros at the end."""
-    return np.pad(taps, ((0, 0), (0, most - taps.shape[1])))
+def _filled(
+    indices: IndexArray, weights: FloatArray, most: int
+) -> tuple[IndexArray, FloatArray]:
+    """As many taps for each; beyond two, those that weigh nothing are value 0."""
+    more = ((0, 0), (0, most - indices.shape[1]))
+    indices, weights = np.pad(indices, more), np.pad(weights, more)
+    nothing = (weights == 0) & (np.arange(most) >= 2)
+    return np.where(nothing, np.int32(0), indices), weights
 
 
 def _taps(
-    node: OnnxNode, axis: Axis, at: FloatArray, outside: Array
+    axis: Axis, at: FloatArray, outside: Array, how: Filter
 ) -> tuple[IndexArray, FloatArray]:
     """The indices around each coordinate and their weights, (out, K) each.
 
     outside: where the output is 0.
     """
-    cubic = text(node, "mode", "") == "cubic"
-    shrinks = integer(node, "antialias", 0) and axis.scale < 1
-    exclude = integer(node, "exclude_outside", 0) != 0
+    cubic, exclude = how.cubic, how.exclude
+    shrinks = how.antialias and axis.scale < 1
     if axis.scale == 1 or not (cubic or shrinks):
         indices, weights = _between(axis, at)
     else:
@@ -291,12 +317,11 @@ def _taps(
         first = np.floor(exact - reach / step) + 1
         places = first + np.arange(int(np.ceil(2 * reach / step)))
         far = np.abs(places - exact) * step
-        shares = _cubic(far, real(node, "cubic_coeff_a", -0.75))
-        shares = shares if cubic else np.maximum(1 - far, 0)
+        shares = _cubic(far, how.a) if cubic else np.maximum(1 - far, 0)
         if exclude:
             shares[(places < 0) | (places >= axis.size)] = 0
         if exclude or shrinks:
-            shares /= shares.sum(axis=1, keepdims=True)
+            shares /= np.add.accumulate(shares, axis=1)[:, -1:]  # one after another
         indices, weights = _inside(axis, places.astype(np.int64), shares)
     weights[outside] = 0
     return indices, weights
@@ -318,9 +343,8 @@ def _inside(
     first = indices[:, :1]
     weights = np.zeros(shares.shape)
     np.add.at(weights, (np.arange(axis.out)[:, None], indices - first), shares)
-    count = max(2, 1 + int(np.flatnonzero(weights.any(axis=0)).max(initial=0)))
-    taken = np.minimum(first + np.arange(count), axis.size - 1)
-    return taken.astype(np.int32), weights[:, :count].astype(np.float32)
+    taken = np.minimum(first + np.arange(shares.shape[1]), axis.size - 1)
+    return taken.astype(np.int32), weights.astype(np.float32)
 
 
 COORDINATES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
@@ -328,18 +352,21 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 """What exporters write."""
 
 
-def between(
-    size: int, out: int, scale: np.float32, mode: str
-) -> tuple[IndexArray, FloatArray]:
-    """The two values that each of the output is between, and their weights.
+def tapped(
+    size: int, out: int, scale: np.float32, mode: str, how: Filter, taps: int
+) -> tuple[IndexArray, FloatArray] | None:
+    """The values that each of the output is made of, and their weights.
 
-    mode: of COORDINATES.  Both results: (out, 2).
+    mode: of COORDINATES.  Both results: (out, taps); None: they are more than that.
     """
     axis = Axis(size=size, out=out, scale=scale)
     at = _coordinates(axis, mode)
     if at is None:
         raise ValueError(mode)
-    return _between(axis, at)
+    indices, weights = _taps(axis, at, np.zeros(at.shape, bool), how)
+    if indices.shape[1] > taps:
+        return None
+    return _filled(indices, weights, taps)
 
 
 def nearest(
@@ -575,11 +602,12 @@ def _mode_of(source: Tensor, out: Tensor, wanted: tuple[Array, ...]) -> str | No
     """The mode of a Resize that has these places and weights; None: there is none."""
     scales = _ratios(source, out)
     for mode in COORDINATES:
-        rows, columns = (
-            between(source.shape[axis], out.shape[axis], scales[axis], mode)
+        found = [
+            tapped(source.shape[axis], out.shape[axis], scales[axis], mode, Filter(), 2)
             for axis in (2, 3)
-        )
-        if all(map(np.array_equal, (*rows, *columns), wanted)):
+        ]
+        made = [array for axis in found if axis is not None for array in axis]
+        if all(map(np.array_equal, made, wanted)):
             return mode
     return None
 

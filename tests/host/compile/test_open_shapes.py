@@ -74,6 +74,7 @@ NETS = {
     "padded": ("x=1,3,9..60,9..60", (1, 3, 20, 20)),
     "keyword": ("x=1..4,6,24..300", (2, 6, 50)),
     "attention": ("x=2..8,10,8", (2, 10, 8)),
+    "resizes": ("x=1,3,16..96:8,16..96:8", (1, 3, 32, 32)),
     "windows": ("x=1,3,13..90,11..90", (1, 3, 24, 24)),
 }
 
@@ -260,7 +261,7 @@ def test_file(made):
         forms, net.template.open.forms.values(), strict=True
     ):
         rows = np.reshape(words, (-1, 6))
-        names = [("run", "nearest", "linear")[kind - 1] for kind in rows[:, 0]]
+        names = [("run", "nearest", "taps")[kind - 1] for kind in rows[:, 0]]
         assert names == [each.kind for each in segments]
         assert rows[:, 1:].tolist() == [list(each.words) for each in segments]
 
@@ -308,9 +309,9 @@ def test_dimensions_of_one_name_are_one():
 # Refusals, one line each.
 
 
-def cubic(b):
-    b.weights |= {"none": open_nets.NONE, "by": np.array([1, 1, 2, 2], np.float32)}
-    b("Resize", "x none by", "y", mode="cubic")
+def to_one_size(b):
+    b.weights |= {"none": open_nets.NONE, "to": np.array([1, 2, 6, 6])}
+    b("Resize", "x none none to", "y", mode="linear", antialias=1)
 
 
 def by_size(b):
@@ -320,8 +321,8 @@ def by_size(b):
 
 
 REFUSALS = {
-    cubic: "layer 'Resize_y': indices of RESIZE depends on the shape in a way that a "
-    "file does not hold",
+    to_one_size: "layer 'Resize_y': groups of RESIZE depends on the shape in a way "
+    "that a file does not hold",
     by_size: "layer 'Mul_y': ",
 }
 
@@ -330,7 +331,7 @@ REFUSALS = {
 def test_refuses_what_a_file_cannot_say(tmp_path, build):
     b = open_nets.Open()
     build(b)
-    model = b.model((1, 2, "h", "w"))
+    model = b.model((1, 2, "h", "w"), opset=18)
     with pytest.raises(CompileError) as caught:
         opened(tmp_path, model, "x=1,2,8..40,8..40", (1, 2, 16, 16))
     assert REFUSALS[build] in str(caught.value)

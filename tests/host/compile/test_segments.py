@@ -17,7 +17,7 @@ from neon8.compile.segments import (
 )
 from neon8.compile.size_search import SizeBook
 from neon8.ir.sizes import evaluated, value
-from neon8.operators.resize import COORDINATES, ROUNDINGS, between, nearest
+from neon8.operators.resize import COORDINATES, ROUNDINGS, Filter, nearest, tapped
 
 SIZES = (5, 9, 14, 22, 31, 48, 64)
 
@@ -101,7 +101,7 @@ def test_nearest(coordinates, rounding, by):
     ]
     b = book()
     out = b.found(tuple(outs), b.symbols)
-    found = resized("nearest", lists, (b.symbols[0], SIZES), (out, tuple(outs)))
+    found = resized(lists, (b.symbols[0], SIZES), (out, tuple(outs)), 1)
     sizes = evaluated(b.sizes, [26])
     there = value(out, sizes)
     step = np.float32(by) if by else np.float32(there) / np.float32(26)
@@ -109,22 +109,40 @@ def test_nearest(coordinates, rounding, by):
     assert array_of([found], sizes, np.int32).tolist() == want.tolist()
 
 
+TAPS = [
+    (Filter(), 3, 2),
+    (Filter(cubic=True), 3, 4),
+    (Filter(cubic=True, exclude=True, a=-0.5), 2, 4),
+    (Filter(cubic=True, antialias=True, a=-0.5), 0.5, 8),
+    (Filter(antialias=True), 0.5, 4),
+    (Filter(antialias=True, exclude=True), 0.25, 8),
+]
+
+
 @pytest.mark.parametrize("coordinates", COORDINATES)
-def test_linear(coordinates):
-    outs = tuple(3 * n for n in SIZES)
-    lists = []
-    for n, out in zip(SIZES, outs, strict=True):
-        indices, weights = between(n, out, np.float32(3), coordinates)
-        lists.append({"indices": indices.reshape(-1), "values": weights.reshape(-1)})
-    b = book()
+@pytest.mark.parametrize(("how", "by", "taps"), TAPS)
+def test_taps(coordinates, how, by, taps):
+    sizes = tuple(4 * n for n in SIZES)
+    outs = tuple(int(by * n) for n in sizes)
+
+    def lists(size):
+        found = tapped(size, int(by * size), np.float32(by), coordinates, how, taps)
+        return dict(zip(("indices", "values"), map(np.ravel, found), strict=True))
+
+    b = SizeBook([sizes])
     out = b.found(outs, b.symbols)
-    found = resized("linear", lists, (b.symbols[0], SIZES), (out, outs))
-    want = between(11, 33, np.float32(3), coordinates)
-    for kind, each in zip((np.int32, np.float32), want, strict=True):
-        made = array_of([found], evaluated(b.sizes, [11]), kind)
-        assert made.tobytes() == each.reshape(-1).tobytes()
-    lists[0]["values"][0] += np.float32(1)
-    assert resized("linear", lists, (b.symbols[0], SIZES), (out, outs)) is None
+    found = resized([*map(lists, sizes)], (b.symbols[0], sizes), (out, outs), taps)
+    for each in lists(80).values():
+        made = array_of([found], evaluated(b.sizes, [80]), each.dtype)
+        assert made.tobytes() == each.tobytes()
+    wrong = [*map(lists, sizes)]
+    wrong[0]["values"][0] += np.float32(1)
+    assert resized(wrong, (b.symbols[0], sizes), (out, outs), taps) is None
+
+
+def test_taps_that_are_more_than_there_is_room_for():
+    how = Filter(cubic=True)
+    assert tapped(9, 18, np.float32(2), "half_pixel", how, 3) is None
 
 
 @given(st.floats(width=32, allow_nan=False))

@@ -184,6 +184,28 @@ def moves():
     return b.model((1, 4, "h", "w"))
 
 
+def resizes():
+    """Cubic and antialiased ones, by a scale and to the size of another tensor."""
+    b = Open()
+    b.conv("x", "a", 3, 4, strides=[2, 2])
+    b.weights |= {
+        "none": NONE,
+        "half": np.array([1, 1, 0.5, 0.5], np.float32),
+        "wide": np.array([1, 1, 1, 3], np.float32),
+    }
+    shape = b.sizes(
+        "there", b.size("a", 0), b.size("a", 1), b.size("x", 2), b.size("x", 3)
+    )
+    b("Resize", f"a none none {shape}", "b", mode="cubic",
+      coordinate_transformation_mode="pytorch_half_pixel")  # fmt: skip
+    b("Resize", "b none half", "c", mode="cubic", antialias=1, cubic_coeff_a=-0.5)
+    b("Resize", "c none half", "d", mode="linear", antialias=1, exclude_outside=1)
+    b("Resize", "d none wide", "e", mode="cubic", exclude_outside=1,
+      coordinate_transformation_mode="asymmetric")  # fmt: skip
+    b.conv("e", "y", 4, 4)
+    return b.model((1, 3, "h", "w"), opset=18)
+
+
 def windows():
     """Pads that depend on the size, and windows that reach beyond the end."""
     b = Open()
