@@ -11,24 +11,18 @@
 
 enum { N8_ALIGN_PART = 16 }; // of each group's packed weights and arrays
 
-struct n8_conv_algorithm {
-    // Completes a plan whose kernel is chosen. Sizes saturate to SIZE_MAX.
-    void (*plan)(struct n8_conv *conv, const struct n8_kernels *kernels,
-                 const struct n8_conv_certificate *certificate);
-    // Packs the weights into group_weights bytes of each group, which are zero.
-    void (*pack)(const struct n8_conv *conv, const int8_t *weights, void *memory);
-    // n8_conv_run
-    void (*run)(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
-                void *scratch);
-};
-
+// Of each algorithm: plan completes a plan whose kernel is chosen, with sizes that saturate to
+// SIZE_MAX; pack packs the weights into group_weights bytes of each group, which are zero; and run
+// is n8_conv_run.
 #pragma GCC visibility push(hidden)
-extern const struct n8_conv_algorithm n8_conv_igemm;
-extern const struct n8_conv_algorithm n8_conv_igemm_s16;
-extern const struct n8_conv_algorithm n8_conv_depthwise;
-extern const struct n8_conv_algorithm n8_conv_depthwise_s16;
-extern const struct n8_conv_algorithm n8_conv_winograd8;
-extern const struct n8_conv_algorithm n8_conv_winograd16;
+#define N8_FUNCTIONS(symbol)                                                                       \
+    N8_ONCE void n8_conv_plan_##symbol(struct n8_conv *conv, const struct n8_kernels *kernels,     \
+                                       const struct n8_conv_certificate *certificate);             \
+    void n8_conv_pack_##symbol(const struct n8_conv *conv, const int8_t *weights, void *memory);   \
+    void n8_conv_run_##symbol(const struct n8_conv *conv, const struct n8_conv_io *io,             \
+                              size_t begin, size_t end, void *scratch);
+N8_CONV_ALGORITHMS(N8_FUNCTIONS)
+#undef N8_FUNCTIONS
 #pragma GCC visibility pop
 
 // What one unit computes: pixels, tiles or rows [first, first + count) of an image, of which a

@@ -80,11 +80,11 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     };
     memset(conv, 0, sizeof *conv);
     if (s16 && shape->groups == shape->in_channels) {
-        conv->algorithm = &n8_conv_depthwise_s16;
+        conv->algorithm = N8_ALGORITHM_depthwise_s16;
         conv->kernel_name = kernels->depthwise_s16_s32_name;
         conv->reasons.chosen = "depthwise, with int16";
     } else if (input->type == N8_TYPE_S16 || input->weights_s16) {
-        conv->algorithm = &n8_conv_igemm_s16;
+        conv->algorithm = N8_ALGORITHM_igemm_s16;
         conv->kernel_name = kernels->gemm_name;
         conv->reasons.chosen = "int16 times int16";
     } else {
@@ -93,10 +93,10 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
             return N8_E_UNSUPPORTED;
         }
         conv->kernel_name = n8_conv_row_name(conv->row);
-        conv->algorithm = conv->row->kind == N8_CONV_DEPTHWISE    ? &n8_conv_depthwise
-                          : conv->row->kind == N8_CONV_WINOGRAD16 ? &n8_conv_winograd16
-                          : n8_is_winograd(&conv->row->tile)      ? &n8_conv_winograd8
-                                                                  : &n8_conv_igemm;
+        conv->algorithm = conv->row->kind == N8_CONV_DEPTHWISE    ? N8_ALGORITHM_depthwise
+                          : conv->row->kind == N8_CONV_WINOGRAD16 ? N8_ALGORITHM_winograd16
+                          : n8_is_winograd(&conv->row->tile)      ? N8_ALGORITHM_winograd8
+                                                                  : N8_ALGORITHM_igemm;
     }
     conv->shape = *shape;
     conv->certificate = *certificate;
@@ -114,7 +114,14 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->taps = n8_mul((size_t)shape->kernel_height, (size_t)shape->kernel_width);
     conv->group_in = (size_t)(shape->in_channels / shape->groups);
     conv->group_out = (size_t)(shape->out_channels / shape->groups);
-    conv->algorithm->plan(conv, kernels, certificate);
+    switch (conv->algorithm) {
+#define N8_CASE(symbol)                                                                            \
+    case N8_ALGORITHM_##symbol:                                                                    \
+        n8_conv_plan_##symbol(conv, kernels, certificate);                                         \
+        break;
+        N8_CONV_ALGORITHMS(N8_CASE)
+#undef N8_CASE
+    }
     const size_t weights = n8_round_up(n8_mul(conv->group_weights, conv->groups), N8_CONV_ALIGN);
     const size_t entries = n8_mul(conv->group_entries, conv->groups);
     const size_t array = n8_round_up(n8_mul(entries, sizeof(int32_t)), N8_CONV_ALIGN);
@@ -127,7 +134,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
 
 bool n8_conv_plan_frugal(const struct n8_conv *conv, const struct n8_kernels *kernels,
                          struct n8_conv *out, float *gain) {
-    if (conv->algorithm != &n8_conv_winograd16) {
+    if (conv->algorithm != N8_ALGORITHM_winograd16) {
         return false;
     }
     const struct n8_conv_input input = {.zero_point = conv->in_zero_point,
@@ -158,7 +165,14 @@ static const void *pack_array(const struct n8_conv *conv, const void *from, uint
 
 void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_conv_proof *proof,
                   void *memory) {
-    conv->algorithm->pack(conv, weights, memory);
+    switch (conv->algorithm) {
+#define N8_CASE(symbol)                                                                            \
+    case N8_ALGORITHM_##symbol:                                                                    \
+        n8_conv_pack_##symbol(conv, weights, memory);                                              \
+        break;
+        N8_CONV_ALGORITHMS(N8_CASE)
+#undef N8_CASE
+    }
     conv->weights = memory;
     conv->small = proof->small;
     struct n8_conv2d_epilogue *e = &conv->epilogue;
@@ -181,13 +195,13 @@ bool n8_conv_packs_alike(const struct n8_conv *a, const struct n8_conv *b) {
         a->group_entries != b->group_entries || a->in_lo != b->in_lo || a->in_hi != b->in_hi) {
         return false;
     }
-    if (a->algorithm == &n8_conv_winograd8) {
+    if (a->algorithm == N8_ALGORITHM_winograd8) {
         return a->winograd8.form == b->winograd8.form;
     }
-    if (a->algorithm == &n8_conv_igemm_s16) {
+    if (a->algorithm == N8_ALGORITHM_igemm_s16) {
         return a->igemm_s16.panel == b->igemm_s16.panel;
     }
-    return a->algorithm != &n8_conv_igemm ||
+    return a->algorithm != N8_ALGORITHM_igemm ||
            (a->igemm.bundle == b->igemm.bundle && a->igemm.marks == b->igemm.marks);
 }
 
@@ -202,5 +216,12 @@ void n8_conv_adopt(struct n8_conv *conv, const struct n8_conv *packed) {
 
 void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
                  void *scratch) {
-    conv->algorithm->run(conv, io, begin, end, scratch);
+    switch (conv->algorithm) {
+#define N8_CASE(symbol)                                                                            \
+    case N8_ALGORITHM_##symbol:                                                                    \
+        n8_conv_run_##symbol(conv, io, begin, end, scratch);                                       \
+        break;
+        N8_CONV_ALGORITHMS(N8_CASE)
+#undef N8_CASE
+    }
 }

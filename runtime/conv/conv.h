@@ -71,6 +71,20 @@ struct n8_conv_certificate {
     uint32_t winograd;    // (23): N8_OP_WINOGRAD_WHOLE, N8_OP_WINOGRAD_HALF or 0
 };
 
+// How a convolution is computed: one file has each.
+#define N8_CONV_ALGORITHMS(X)                                                                      \
+    X(igemm)                                                                                       \
+    X(igemm_s16)                                                                                   \
+    X(depthwise)                                                                                   \
+    X(depthwise_s16)                                                                               \
+    X(winograd8)                                                                                   \
+    X(winograd16)
+enum n8_conv_algorithm {
+#define N8_NUMBER(symbol) N8_ALGORITHM_##symbol,
+    N8_CONV_ALGORITHMS(N8_NUMBER)
+#undef N8_NUMBER
+};
+
 struct n8_conv {
     struct n8_conv2d_shape shape;
     struct n8_conv2d_epilogue epilogue; // its arrays point into the packed memory
@@ -80,7 +94,7 @@ struct n8_conv {
     bool weights_s16;                    // in the file; else they are int8
     uint32_t reach;                      // of the input: no |q| is more, for (12)
     const struct n8_conv_row *row;       // the kernel, with its geometry; NULL: the algorithm's own
-    const struct n8_conv_algorithm *algorithm;
+    enum n8_conv_algorithm algorithm;
     const char *kernel_name;
     struct n8_conv_reasons reasons;
     struct n8_conv_certificate certificate;

@@ -103,8 +103,8 @@ static N8_ONCE void plan_border(struct n8_conv *conv) {
                      n8_mul(rows_seen(conv), channels_of(conv)));
 }
 
-static N8_ONCE void plan_depthwise(struct n8_conv *conv, const struct n8_kernels *kernels,
-                                   const struct n8_conv_certificate *certificate) {
+void n8_conv_plan_depthwise(struct n8_conv *conv, const struct n8_kernels *kernels,
+                            const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t channels = channels_of(conv);
     const size_t height = rows_seen(conv);
@@ -126,7 +126,7 @@ static N8_ONCE void plan_depthwise(struct n8_conv *conv, const struct n8_kernels
 }
 
 // [C][taps] to [C / block][taps][block].
-static void pack_depthwise(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+void n8_conv_pack_depthwise(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     int8_t *out = memory;
     const size_t channels = (size_t)conv->shape.out_channels;
     const size_t block = conv->row->block;
@@ -273,8 +273,8 @@ static void run_inner(struct depthwise *d, size_t n, int64_t oy, int64_t from, i
     d->conv->row->depthwise(&d->args);
 }
 
-static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
-                          size_t end, void *scratch) {
+void n8_conv_run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                           size_t end, void *scratch) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t channels = channels_of(conv);
@@ -333,5 +333,3 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
         run_border(&d, n, oy, to, s->out_width);
     }
 }
-
-const struct n8_conv_algorithm n8_conv_depthwise = {plan_depthwise, pack_depthwise, run_depthwise};

@@ -39,8 +39,8 @@ static struct parts parts_of(const struct n8_conv *conv) {
     return parts;
 }
 
-static void plan_depthwise(struct n8_conv *conv, const struct n8_kernels *kernels,
-                           const struct n8_conv_certificate *certificate) {
+void n8_conv_plan_depthwise_s16(struct n8_conv *conv, const struct n8_kernels *kernels,
+                                const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t channels = channels_of(conv);
     conv->groups = 1;
@@ -55,7 +55,7 @@ static void plan_depthwise(struct n8_conv *conv, const struct n8_kernels *kernel
 }
 
 // [C][taps] to [C / 8][taps][8].
-static void pack_depthwise(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+void n8_conv_pack_depthwise_s16(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     int16_t *out = memory;
     for (size_t c = 0; c < (size_t)conv->shape.out_channels; c++) {
         int16_t *to = out + c / N8_PIXEL * conv->taps * N8_PIXEL + c % N8_PIXEL;
@@ -155,8 +155,8 @@ static void run_pieces(struct depthwise *d, size_t pixel, size_t count) {
     }
 }
 
-static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
-                          size_t end, void *memory) {
+void n8_conv_run_depthwise_s16(const struct n8_conv *conv, const struct n8_conv_io *io,
+                               size_t begin, size_t end, void *memory) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct parts parts = parts_of(conv);
     uint8_t *scratch = memory;
@@ -198,6 +198,3 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
         }
     }
 }
-
-const struct n8_conv_algorithm n8_conv_depthwise_s16 = {plan_depthwise, pack_depthwise,
-                                                        run_depthwise};

@@ -99,8 +99,8 @@ static size_t panel_marks(const struct n8_conv *conv) {
     return n8_mul(conv->taps, n8_panel_groups(&conv->row->tile, conv->depth));
 }
 
-static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
-                       const struct n8_conv_certificate *certificate) {
+void n8_conv_plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
+                        const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_tile *tile = &conv->row->tile;
     plan_bundle(conv);
@@ -275,7 +275,7 @@ static void mark_group(const struct n8_conv *conv, int8_t *packed) {
     }
 }
 
-static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+void n8_conv_pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     for (size_t g = 0; g < conv->groups; g++) {
         const size_t size = conv->group_out * conv->taps * conv->group_in / conv->igemm.bundle;
         int8_t *packed = (int8_t *)memory + g * conv->group_weights;
@@ -373,8 +373,8 @@ static size_t slices_at(const struct n8_conv *conv, size_t unit, size_t end) {
     return some < conv->igemm.merged ? some : conv->igemm.merged;
 }
 
-static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
-                      size_t end, void *memory) {
+void n8_conv_run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                       size_t end, void *memory) {
     uint8_t *scratch = memory;
     const size_t padding = n8_round_up(conv->igemm.rows_size, N8_CONV_ALIGN);
     const size_t copies = padding + n8_round_up(conv->igemm.packed_rows, N8_CONV_ALIGN);
@@ -406,5 +406,3 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
         unit += slices * blocks;
     }
 }
-
-const struct n8_conv_algorithm n8_conv_igemm = {plan_igemm, pack_igemm, run_igemm};

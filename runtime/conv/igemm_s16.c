@@ -25,8 +25,8 @@ static size_t windows_size(const struct n8_conv *conv) {
     return n8_round_up(n8_mul(conv->igemm_s16.block, conv->igemm_s16.window), N8_CONV_ALIGN);
 }
 
-static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
-                       const struct n8_conv_certificate *certificate) {
+void n8_conv_plan_igemm_s16(struct n8_conv *conv, const struct n8_kernels *kernels,
+                            const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     struct n8_igemm_s16_plan *it = &conv->igemm_s16;
     it->gemm = kernels->gemm;
@@ -48,7 +48,7 @@ static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
 }
 
 // [O][taps][I] to [O / panel][depth][panel].
-static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+void n8_conv_pack_igemm_s16(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     const size_t panel = conv->igemm_s16.panel, used = conv->taps * conv->group_in;
     for (size_t g = 0; g < conv->groups; g++) {
         int16_t *group = (int16_t *)memory + g * (conv->group_weights / sizeof(int16_t));
@@ -152,8 +152,8 @@ static void run_slice(struct igemm_s16 *w) {
     }
 }
 
-static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
-                      size_t end, void *memory) {
+void n8_conv_run_igemm_s16(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                           size_t end, void *memory) {
     struct igemm_s16 w = {
         .conv = conv,
         .io = io,
@@ -167,5 +167,3 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
         run_slice(&w);
     }
 }
-
-const struct n8_conv_algorithm n8_conv_igemm_s16 = {plan_igemm, pack_igemm, run_igemm};

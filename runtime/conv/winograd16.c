@@ -52,8 +52,8 @@ static struct parts parts_of(const struct n8_conv *conv) {
     return parts;
 }
 
-static N8_ONCE void plan_winograd(struct n8_conv *conv, const struct n8_kernels *kernels,
-                                  const struct n8_conv_certificate *certificate) {
+void n8_conv_plan_winograd16(struct n8_conv *conv, const struct n8_kernels *kernels,
+                             const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t panel = conv->row->tile.nr;
     const size_t tiles = tiles_of(s);
@@ -128,7 +128,7 @@ static void pack_piece(const struct n8_conv *conv, int16_t *to, const int8_t *fr
 }
 
 // [O][3][3][I] to [O / panel][planes][depth][panel].
-static void pack_winograd(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+void n8_conv_pack_winograd16(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     const size_t panel = conv->row->tile.nr, in = conv->group_in, out = conv->group_out;
     for (size_t g = 0; g < conv->groups; g++, weights += out * TAPS * in) {
         int16_t *group = (int16_t *)memory + g * (conv->group_weights / sizeof(int16_t));
@@ -393,8 +393,8 @@ static void run_slice(const struct winograd *w) {
     }
 }
 
-static void run_winograd(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
-                         size_t end, void *memory) {
+void n8_conv_run_winograd16(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                            size_t end, void *memory) {
     int8_t *scratch = memory;
     const struct parts parts = parts_of(conv);
     const size_t tiles = tiles_of(&conv->shape);
@@ -419,5 +419,3 @@ static void run_winograd(const struct n8_conv *conv, const struct n8_conv_io *io
         run_slice(&w);
     }
 }
-
-const struct n8_conv_algorithm n8_conv_winograd16 = {plan_winograd, pack_winograd, run_winograd};

@@ -41,8 +41,8 @@ static size_t planes_bytes(const struct n8_conv *conv) {
     return n8_add(n8_mul(plane_bytes(conv), PLANES), n8_mul(conv->row->tile.mr, conv->depth));
 }
 
-static void plan_winograd8(struct n8_conv *conv, const struct n8_kernels *kernels,
-                           const struct n8_conv_certificate *certificate) {
+void n8_conv_plan_winograd8(struct n8_conv *conv, const struct n8_kernels *kernels,
+                            const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t height = (size_t)s->kernel_height;
     const size_t out_height = (size_t)s->out_height;
@@ -93,7 +93,7 @@ static int32_t offset_of(const struct n8_conv *conv) {
 }
 
 // [O][rows][3][I] to [O / nr][2][rows][I / kr][2][nr][kr].
-static void pack_winograd8(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+void n8_conv_pack_winograd8(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     const struct n8_tile *tile = &conv->row->tile;
     const struct n8_tile sides = n8_both_sides(tile);
     const bool halves = conv->winograd8.form == N8_OP_WINOGRAD_HALF;
@@ -200,8 +200,8 @@ static void run_strip(const struct strip *it) {
     }
 }
 
-static void run_winograd8(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
-                          size_t end, void *memory) {
+void n8_conv_run_winograd8(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                           size_t end, void *memory) {
     struct strip it = {.conv = conv, .io = io, .planes = memory, .made = SIZE_MAX};
     it.padding = it.planes + n8_round_up(planes_bytes(conv), N8_CONV_ALIGN);
     it.columns = (const int8_t **)(void *)(it.padding + n8_round_up(conv->depth, N8_CONV_ALIGN));
@@ -216,5 +216,3 @@ static void run_winograd8(const struct n8_conv *conv, const struct n8_conv_io *i
         run_strip(&it);
     }
 }
-
-const struct n8_conv_algorithm n8_conv_winograd8 = {plan_winograd8, pack_winograd8, run_winograd8};

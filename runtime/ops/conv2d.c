@@ -60,10 +60,10 @@ static uint32_t reach_of(const struct n8_tensor *in) {
 // layer on some processor: the plan of the memory does not depend on which of them is chosen.
 static bool reads_exactly(const struct n8_step *step, const struct n8_tensor *in) {
     const size_t channels = (size_t)(in->dims[1] / step->row.groups);
-    if (step->conv.algorithm == &n8_conv_depthwise) { // as are all depthwise layers of int8
+    if (step->conv.algorithm == N8_ALGORITHM_depthwise) { // as are all depthwise layers of int8
         return step->conv.shape.out_channels % N8_PIXEL == 0;
     }
-    return step->conv.algorithm == &n8_conv_depthwise_s16 ||
+    return step->conv.algorithm == N8_ALGORITHM_depthwise_s16 ||
            channels * n8_value_size(in) % N8_MAX_STEP == 0;
 }
 
@@ -133,7 +133,7 @@ enum n8_status n8_plan_conv2d(struct n8_reader *reader, struct n8_step *step) {
     step->conv.weights = weights; // in the file, until they are packed
     step->kernel_name = step->conv.kernel_name;
     step->units = step->conv.units;
-    if (step->conv.algorithm == &n8_conv_depthwise && channels % N8_PIXEL != 0) {
+    if (step->conv.algorithm == N8_ALGORITHM_depthwise && channels % N8_PIXEL != 0) {
         step->placing &= ~(uint32_t)N8_WRITES_SLICES; // the padding of the channels is written
     }
     if (added == NULL && reads_exactly(step, in)) {
