@@ -214,6 +214,43 @@ def test_shapes_that_it_does_not_have(opened, shape, reason):
     assert reshaped(opened, shape) == (opened[0].lib.N8_E_SHAPE, reason)
 
 
+LATER = [
+    (
+        (1, 3, 8, 6),
+        "layer 'depthwise': its output is not as large as it must be",
+        "sizes[7].kind = 2; sizes[7].a = 3; sizes[7].b = 0",
+    ),
+    (
+        (1, 3, 6, 8),
+        "a size that follows from the shapes is beyond 2^31",
+        (
+            "sizes[8].kind = 2; sizes[8].a = 357913941; sizes[8].b = 0; "
+            "sizes[9].kind = 5; sizes[9].a = 2; sizes[9].b = 8; "
+            "sizes[10].kind = 2; sizes[10].a = 3; sizes[10].b = 0"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("shape", "reason", "damage"), LATER)
+def test_shapes_at_which_it_cannot_run(shape, reason, damage):
+    """A file that opens at its usual shape; the session stays as it was."""
+    file = OpenFile()
+    file.wreck("file", damage)
+    with (
+        Model.from_bytes(file.content(), source="net.n8") as model,
+        model.session() as session,
+    ):
+        before = session.run(open_golden.inputs(1, 6, 6))
+        with pytest.raises(ModelError) as raised:
+            session.run({"image": np.zeros(shape, np.float32)})
+        after = session.run(open_golden.inputs(1, 6, 6))
+    named = "x".join(map(str, shape))
+    assert str(raised.value) == f"net.n8 at image {named}: {reason}"
+    for name, array in before.items():
+        np.testing.assert_array_equal(after[name], array)
+
+
 def test_no_shapes_are_the_usual_ones(opened):
     assert reshaped(opened, None) == (opened[0].lib.N8_OK, "")
 
