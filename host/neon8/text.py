@@ -4,7 +4,7 @@
 import difflib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -153,6 +153,11 @@ def counted(count: int, what: str) -> str:
 def shape(dims: Sequence[int]) -> str:
     """1x3x224x224."""
     return Shown("x".join(map(str, dims)), tuple(dims))
+
+
+def shapes(of_inputs: Mapping[str, Sequence[int]]) -> str:
+    """The shapes of inputs, as in x 1x3x32x32."""
+    return ", ".join(f"{printable(n)} {shape(dims)}" for n, dims in of_inputs.items())
 
 
 def span(lo: object, hi: object) -> str:

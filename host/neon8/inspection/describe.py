@@ -287,6 +287,7 @@ def _table(path: Path, table: ScaleTable) -> list[text.Part]:
         ("of", f"{table.model_name}, sha256 {table.model_digest}"),
         ("method", f"{table.method}, scheme {table.scheme}"),
         ("samples", table.samples),
+        *([("shape", text.shapes(table.shapes))] if table.shapes else []),
         ("engine", table.engine),
     )
     of_tensors = (

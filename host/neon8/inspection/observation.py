@@ -55,10 +55,13 @@ def _parts(path: Path, kind: str, seen: Observation) -> list[text.Part]:
     engine = ", ".join(f"{key} {value}" for key, value in seen.engine.items())
     digest = seen.preprocess_digest
     preprocessing = f"sha256 {digest}" if digest else "none"
+    usual = seen.usual_shapes
+    most = "" if usual is None else f", most often {text.shapes(usual)}"
     fields = (
         (kind, str(path)),
         ("of", f"{seen.model_name}, sha256 {seen.model_digest}"),
         ("samples", len(seen.samples)),
+        *([("shapes", f"{len(seen.shapes)}{most}")] if usual else []),
         ("engine", engine),
         ("preprocessing", preprocessing),
     )

@@ -16,6 +16,7 @@ from neon8.errors import CompileError, ModelError
 from neon8.evaluate.evaluate import evaluate_model
 from neon8.evaluate.network import open_network
 from neon8.machines import NATIVE
+from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine.diagnosis import SAMPLES, Progress, diagnose_model, no_progress
 from neon8.report import figures, search
@@ -59,7 +60,8 @@ def report_model(
     CompileError: the network must be cut.
     """
     onnx, wanted = Path(model), settings.report
-    network = open_network(onnx, shapes=settings.network.shapes)
+    shapes, usual = settings.network.shapes, table_json.load(table).shapes
+    network = open_network(onnx, shapes=shapes, usual=usual)
     graph = network.graph
     scales = load_table(Path(table), graph.digest)
     if network.runnable(scales).cut:

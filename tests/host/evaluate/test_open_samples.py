@@ -123,6 +123,23 @@ def test_the_usual_shape_is_that_of_most_samples(made):
         assert model.inputs["x"].shape == (1, 3, 16, 20)
 
 
+def test_inspect_tells_the_shapes_of_samples(made, capsys):
+    folder, path, samples = made
+    observed = neon8.observe_model(path, samples, shapes=BOUNDS)
+    neon8.save_observation(observed, folder / "net.calib")
+    assert main(["inspect", str(folder / "net.calib")]) == 0
+    assert "shapes            4, most often x 1x3x32x20\n" in capsys.readouterr().out
+    assert main(["inspect", str(folder / "net.scales.json")]) == 0
+    assert "shape        x 1x3x32x20\n" in capsys.readouterr().out
+
+
+def test_a_report_of_a_network_with_open_dimensions(made):
+    folder, path, _ = made
+    files = (path, folder / "net.scales.json", folder / "net.n8", folder / "data")
+    found = neon8.report_model(*files, shapes=BOUNDS)
+    assert found.model == str(path)
+
+
 def test_samples_outside_the_bounds(made):
     folder, path, _ = made
     text = "sample 0: input 'x': has 68 as dimension 2, which is 16..64:4"
