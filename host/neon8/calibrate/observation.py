@@ -166,7 +166,7 @@ def check_settings(first: Observation, second: Observation) -> None:
                 f"{what} is {one!r} in one and {other!r} in the other; "
                 "observe both with the same settings"
             )
-    if _shape(first) != _shape(second):
+    if structure(first) != structure(second):
         raise CalibrationError(
             "one model, but other tensors or layers were observed: "
             "observe both with the same version of neon8"
@@ -191,7 +191,7 @@ def _settings(
     ]
 
 
-def _shape(observation: Observation) -> Any:
+def structure(observation: Observation) -> Any:
     """Everything that must be equal before a merge, as a comparable value."""
     return (
         observation.model_name,

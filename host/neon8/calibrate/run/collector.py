@@ -15,6 +15,7 @@ from neon8.calibrate.observation import (
     Observation,
     TensorObservation,
     merge,
+    structure,
 )
 from neon8.calibrate.observation import Shapes as SampleShapes
 from neon8.calibrate.run.reference import Reference, cpu_features
@@ -31,6 +32,7 @@ from neon8.calibrate.statistics.sampler import Sampler
 from neon8.data.inputs import Input, Shape
 from neon8.data.open_inputs import onnx_inputs
 from neon8.data.samples import Sample
+from neon8.errors import CalibrationError
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import ModelLike, OnnxFile, Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
@@ -95,8 +97,17 @@ class OpenNetwork:
     ) -> None:
         """make: opens it at the shapes of inputs."""
         self.inputs = inputs
-        self._networks = AtShapes(make, most=SHAPES, bytes_of=_values_of)
         self._first: Network | None = None
+
+        def made(shapes: dict[str, Shape]) -> Network:
+            network = make(shapes)
+            known = network if self._first is None else self._first
+            if structure(known.empty) != structure(network.empty):
+                text = "the network has other tensors or layers than at other sizes"
+                raise CalibrationError(text)
+            return network
+
+        self._networks = AtShapes(made, most=SHAPES, bytes_of=_values_of)
 
     def begin(self, sample: Sample) -> None:
         """Be ready at the shape of a sample, if at none yet.  GraphError."""

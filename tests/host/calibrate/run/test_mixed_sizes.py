@@ -157,6 +157,21 @@ def test_a_size_that_the_network_cannot_take(tmp_path):
         neon8.observe_model(path, arrays, shapes={"x": (1, 3, "?", "?")})
 
 
+def test_a_size_at_which_the_network_is_another_one(tmp_path):
+    """A Resize to the size that the tensor has is no step."""
+    b = open_nets.Open()
+    b.conv("x", "a", 3, 8)
+    b.weights |= {"none": open_nets.NONE, "to": np.array([1, 8, 32, 32])}
+    how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    b("Resize", "a none none to", "r", mode="nearest", **how)
+    b.conv("r", "y", 8, 4)
+    path = save(tmp_path, b.model((1, 3, "h", "w")))
+    arrays = [np.ones((3, size, size), np.float32) for size in (16, 32)]
+    text = "sample 1, with x=1x3x32x32: the network has other tensors or layers than"
+    with pytest.raises(CalibrationError, match=text):
+        neon8.observe_model(path, arrays, shapes={"x": (1, 3, "?", "?")})
+
+
 @pytest.mark.parametrize(
     ("shapes", "text"),
     [
