@@ -33,16 +33,16 @@ FLOAT = {"silero_vad": ["lstm (its operator has no int8 form)"]}
 """Islands that are known."""
 SAMPLED = ("rtdetr_r18",)
 """Networks with many, as they look between pixels, which has no int8 form."""
-EMULATED = ("mobilenet_v3_small", "keyword_spotter", "unet_bilinear", "yolo11n")
 EMULATED = (
-    *EMULATED,
+    "mobilenet_v3_small",
+    "yolo11n",
     "mobilevit_s",
     "segformer_b0",
-    "ppocr_recogniser",
     "yolov8n_nms",
     "rtdetr_r18",
 )
-"""What has the most kinds of steps between them; docs/networks.md has every network."""
+"""What has the most kinds of steps, with those of test_resizable.py; docs/networks.md
+has every network."""
 
 
 @pytest.fixture(scope="module")
