@@ -26,10 +26,11 @@ from neon8.graph.onnx_file import symbols_of
 from neon8.ir.program import Program
 from neon8.ir.sizes import Size
 from neon8.quant.scale_table import ScaleTable
-from neon8.runtime import library
+from neon8.runtime import Model, library
 from neon8.settings.shapes import Open, shape
 from onnx_nets import chain, save
 from random_nets import networks
+from random_program import differing_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +111,17 @@ def agree(net, values):
         assert agreement(there, fresh)[1] == np.inf
     else:
         assert difference(there, fresh) == ""
+    rng = np.random.default_rng(3)
+    inputs = {
+        name: rng.normal(0, 1, fresh.tensors[name].dims).astype(np.float32)
+        for name in fresh.inputs
+    }
+    with (
+        Model.from_bytes(writer.dumps(net.template)) as model,
+        Model.from_bytes(writer.dumps(fresh)) as alone,
+    ):
+        wanted = alone.session().run(inputs)
+        assert differing_bytes(model.session().run(inputs), wanted) == {}
 
 
 def wholes_in(template):
