@@ -36,7 +36,8 @@ def scale_groups(graph: Graph, apart: Collection[Edge] = ()) -> dict[str, str]:
 
 def _shares(graph: Graph, node: Node) -> bool:
     """True if the node shares a scale, which nothing does with a hidden tensor."""
-    return node.shares_scale and not any(graph.tensors[n].hidden for n in node.inputs)
+    names = (*node.inputs, *node.outputs)
+    return node.shares_scale and not any(graph.tensors[name].hidden for name in names)
 
 
 def groups_of(graph: Graph, tensors: Mapping[str, TensorScale]) -> dict[str, str]:

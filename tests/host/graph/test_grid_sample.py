@@ -4,7 +4,8 @@
 import numpy as np
 import pytest
 
-from onnx_nets import assert_same, net, node, why_opaque
+import neon8
+from onnx_nets import assert_same, net, node, save, why_opaque
 
 F = np.float32
 X = (2, 3, 5, 4)
@@ -46,3 +47,20 @@ def test_volumes_are_refused(tmp_path):
     ends = {"x": (1, 2, 3, 3, 3), "g": (1, 2, 2, 2, 3)}
     model = net([node("GridSample", "x g", "y", "n")], ends, "y", opset=20)
     assert "node 'n' (operator GridSample)" in why_opaque(tmp_path, model)
+
+
+def test_what_was_observed_can_be_read_again(tmp_path):
+    """What GridSample makes inside has no scale, and names no group of tensors."""
+    nodes = [
+        node("Conv", "x w", "c", "conv"),
+        node("Reshape", "c shape", "m"),
+        node("GridSample", "m g", "y"),
+    ]
+    rng = np.random.default_rng(1)
+    weights = {"w": rng.normal(size=(3, 3, 1, 1)).astype(F), "shape": np.array(X)}
+    model = net(nodes, {"x": X, "g": GRID}, "y", weights, opset=20)
+    path, file = save(tmp_path, model), tmp_path / "net.calib"
+    inputs = {"x": rng.normal(size=X), "g": rng.uniform(-1, 1, GRID)}
+    sample = {name: values.astype(F) for name, values in inputs.items()}
+    made = neon8.observe_model(path, [sample], output=file)
+    assert neon8.load_observation(file).scale_groups == made.scale_groups
