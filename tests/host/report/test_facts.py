@@ -313,3 +313,56 @@ def test_a_network_that_must_be_cut_is_refused(files, tmp_path):
     neon8.save_table(neon8.calibrate_model(path, data), table)
     with refused(CompileError, f"{path}: runs in part only"):
         neon8.report_model(path, table, files.n8, data)
+
+
+def test_each_row_of_a_batch_is_a_sample():
+    image = np.stack([np.full((3, 4, 5), value, np.uint8) for value in (10, 200)])
+    scores = np.array([[0, 3, 1], [5, 1, 2]], np.float32)
+    run = Seen(
+        sample=Sample(name="x[0] to x[1]", inputs={"x": image}, labels=(1, 2)),
+        wanted={"s": scores},
+        got={"s": scores[:, [0, 2, 1]]},
+        rows=2,
+        tasks=("top1 of 's'",),
+        values=[[0.0, 1.0]],
+        reading=Reading("logits", ""),
+        floor=0.0,
+        heads=None,
+    )
+    book = Book(5)
+    book.add(run)
+    first, second = book.kept()
+    assert first.facts.name == "x[0] to x[1], row 0"
+    assert (first.facts.label, second.facts.label) == (1, 2)
+    assert [each.index for each in first.facts.wanted] == [1, 2, 0]
+    assert (first.facts.tasks, second.facts.tasks) == (
+        {"top1 of 's'": 0.0},
+        {"top1 of 's'": 1.0},
+    )
+    assert (int(first.image.max()), int(second.image.max())) == (10, 200)
+    (change,) = book.confusions()
+    assert (change.wanted, change.got, change.lost, change.gained) == (1, 2, 1, 0)
+
+
+def test_only_the_worst_are_kept():
+    rng = np.random.default_rng(0)
+    book, errors = Book(3), rng.permutation(20) + 1
+    for at, error in enumerate(errors.tolist()):
+        wanted = np.array([[9.0, -4, 2, 1]], np.float32)
+        noise = np.array([[1, -1, 0, 0]], np.float32) * error / 100
+        book.add(
+            Seen(
+                sample=Sample(name=f"{at}", inputs={"x": wanted}),
+                wanted={"s": wanted},
+                got={"s": wanted + noise},
+                rows=1,
+                tasks=(),
+                values=[],
+                reading=Reading("logits", ""),
+                floor=0.0,
+                heads=None,
+            )
+        )
+    worst = np.argsort(-errors)[:3]
+    assert [each.facts.name for each in book.kept()] == [f"{at}" for at in worst]
+    assert all(each.image is None for each in book.kept())
