@@ -3,8 +3,8 @@
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
 .PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser demo test bench
-.PHONY: bench-host bench-kernels accuracy docs doxygen lint clean
-.PHONY: armv7-softfp clang native-clang aarch64-clang armv7-clang
+.PHONY: bench-host bench-kernels costs accuracy docs doxygen lint clean
+.PHONY: armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ armv7-softfp: setup
 native-clang aarch64-clang armv7-clang: clang
 native native-asan native-tsan aarch64 armv7 native-clang aarch64-clang armv7-clang:
 	@cross/build.sh $@
+
+llvm: setup # the version whose models were looked into
+	@cross/setup.sh llvm-mca-19:llvm-19
 
 clang: setup # any will do; cross/clang.cmake takes the newest
 	@ls /usr/bin | grep -Eqx 'clang(-[0-9]+)?' || cross/setup.sh clang-19:clang-19
@@ -54,11 +57,13 @@ bench-host: native ## measure the PC against onnxruntime; NETWORKS=squeezenet1_1
 		$(if $(NETWORKS)$(SQUEEZENET),,--write docs/performance.md)
 
 # Without LAYERS and CORES, the whole table, which is then written into the page.
-bench-kernels: native aarch64 armv7 ## count and model the ARM kernels; LAYERS=net,fc2048-1000 CORES=a53,n2 for some
-	@cross/setup.sh llvm-mca-19:llvm-19
+bench-kernels: native aarch64 armv7 llvm ## count and model the ARM kernels; LAYERS=net,fc2048-1000 CORES=a53,n2 for some
 	@.venv/bin/python -m bench.kernels.report \
 		$(if $(LAYERS),--layers $(LAYERS)) $(if $(CORES),--cores $(CORES)) \
 		$(if $(LAYERS)$(CORES),,--write docs/performance.md)
+
+costs: native aarch64 llvm ## make the tables of `neon8 profile` anew; CORES="cortex-a53 cortex-a55" for some
+	@.venv/bin/python -m bench.kernels.costs $(if $(CORES),--core $(CORES))
 
 # Without NETWORKS and RECIPES, the whole table, which is then written into the page.
 accuracy: native ## measure int8 on the trained networks of ZOO=folder; NETWORKS=a,b RECIPES=plain,default for some

@@ -49,6 +49,13 @@ class Core:
 CORES = {
     "a53": Core(name="Cortex-A53", level="neon", cpu="cortex-a53", midr=0x410FD034),
     "a55": Core(name="Cortex-A55", level="dotprod", cpu="cortex-a76", midr=0x411FD050),
+    "a72": Core(
+        name="Cortex-A72",
+        level="neon",
+        cpu="cortex-a72",
+        midr=0x410FD083,
+        cache="1024K",
+    ),
     "a76": Core(name="Cortex-A76", level="dotprod", cpu="cortex-a76", midr=0x414FD0B1),
     "n2": Core(
         name="Neoverse N2",

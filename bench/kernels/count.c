@@ -2,12 +2,13 @@
 //
 // A plugin for qemu-aarch64 and qemu-arm that counts which translated block follows which:
 //
-//   -plugin count.so,out=FILE,begin=ADDRESS,end=ADDRESS
+//   -plugin count.so,out=FILE,begin=ADDRESS,part=ADDRESS,end=ADDRESS
 //
-// Counting begins when the block at `begin` has run and ends where the block at `end` would.
-// FILE gets one line for each pair of blocks that followed one another: the address of the
-// first and its instructions, the same of the second, and how often. What is before the first
-// block and after the last one is a block 0 0, so that every block is entered as often as left.
+// Counting begins when the block at `begin` has run and ends where the block at `end` would. What
+// is counted consists of parts: the block at `part` ends one and begins the next.
+// FILE gets one line for each pair of blocks that followed one another in a part: the part, the
+// address of the first block and its instructions, the same of the second, and how often. What is
+// before a part and after it is a block 0 0, so that every block is entered as often as left.
 #include "qemu_plugin.h"
 
 #include <inttypes.h>
@@ -24,6 +25,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = VERSION;
 
 struct edge {
     const struct block *to;
+    unsigned part;
     uint64_t count;
     struct edge *next;
 };
@@ -40,7 +42,8 @@ enum { BUCKETS = 4096 };
 static struct block outside;
 static struct block *table[BUCKETS];
 static struct block *last; // that ran; NULL: nothing is counted now
-static uint64_t begin, end;
+static uint64_t begin, part_begin, end;
+static unsigned part;
 static const char *out_name;
 
 static void *allocate(size_t size) {
@@ -54,12 +57,13 @@ static void *allocate(size_t size) {
 
 static void follow(struct block *from, struct block *to) {
     struct edge *edge = from->edges;
-    while (edge != NULL && edge->to != to) {
+    while (edge != NULL && (edge->to != to || edge->part != part)) {
         edge = edge->next;
     }
     if (edge == NULL) {
         edge = allocate(sizeof *edge);
         edge->to = to;
+        edge->part = part;
         edge->next = from->edges;
         from->edges = edge;
     }
@@ -78,6 +82,10 @@ static void executed(unsigned vcpu, void *context) {
     } else if (block->address == end && last != NULL) {
         follow(last, &outside);
         last = NULL;
+    } else if (block->address == part_begin && last != NULL) {
+        follow(last, &outside);
+        part++;
+        last = &outside;
     } else if (last != NULL) {
         follow(last, block);
     }
@@ -102,7 +110,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
 
 static void print_edges(FILE *file, const struct block *from) {
     for (const struct edge *edge = from->edges; edge != NULL; edge = edge->next) {
-        fprintf(file, "%" PRIu64 " %zu %" PRIu64 " %zu %" PRIu64 "\n", from->address,
+        fprintf(file, "%u %" PRIu64 " %zu %" PRIu64 " %zu %" PRIu64 "\n", edge->part, from->address,
                 from->instructions, edge->to->address, edge->to->instructions, edge->count);
     }
 }
@@ -134,6 +142,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qem
             out_name = argv[i] + 4; // qemu keeps the words until it exits
         } else if (strncmp(argv[i], "begin=", 6) == 0) {
             begin = strtoull(argv[i] + 6, NULL, 0);
+        } else if (strncmp(argv[i], "part=", 5) == 0) {
+            part_begin = strtoull(argv[i] + 5, NULL, 0);
         } else if (strncmp(argv[i], "end=", 4) == 0) {
             end = strtoull(argv[i] + 4, NULL, 0);
         } else {
@@ -141,8 +151,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qem
             return -1;
         }
     }
-    if (out_name == NULL || begin == 0 || end == 0) {
-        fputs("count: out=FILE, begin=ADDRESS and end=ADDRESS are needed\n", stderr);
+    if (out_name == NULL || begin == 0 || part_begin == 0 || end == 0) {
+        fputs("count: out=FILE, begin=ADDRESS, part=ADDRESS and end=ADDRESS are needed\n", stderr);
         return -1;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, translated);

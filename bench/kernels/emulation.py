@@ -30,8 +30,10 @@ class Counter:
 
     def count(
         self, core: Core, program: Path, arguments: Sequence[str | Path] = ()
-    ) -> flow.Edges:
+    ) -> list[flow.Edges]:
         """What `program` runs between its functions measure_begin and measure_end.
+
+        The first is what comes before any part of the run, which measure_part begins.
 
         It finds a system whose only processor is `core`.  BenchError: it fails, or it
         gets to one of the two only.
@@ -47,32 +49,31 @@ class Counter:
         cache.write_text(f"{core.cache}\n")
         counts = self.folder / "counts"
         counts.unlink(missing_ok=True)
-        begin, end = marks(program)
-        plugin = f"{self.folder / 'count.so'},out={counts},begin={begin},end={end}"
+        places = ",".join(f"{name}={at}" for name, at in marks(program).items())
+        plugin = f"{self.folder / 'count.so'},out={counts},{places}"
         run(
             *(core.machine.emulator, "-cpu", core.cpu, "-L", root, "-plugin", plugin),
             *(program, *arguments),
         )
-        edges = flow.read(counts)
-        if flow.unbalanced(edges) or not edges:
+        parts = flow.read(counts)
+        if not parts or any(map(flow.unbalanced, parts)):
             raise BenchError(
                 f"{program}: does not get from measure_begin to measure_end"
             )
-        return edges
+        return parts
 
 
-def marks(program: Path) -> tuple[int, int]:
-    """The addresses of measure_begin and measure_end in a static program.
+def marks(program: Path) -> dict[str, int]:
+    """The addresses of measure_begin, measure_part and measure_end in a static program.
 
     A symbol of Thumb code is 1 more than that.
     """
     with program.open("rb") as file:
         symbols = ELFFile(file).get_section_by_name(".symtab")
-        begin, end = (
-            symbols.get_symbol_by_name(name)[0]["st_value"] & ~1
-            for name in ("measure_begin", "measure_end")
-        )
-    return begin, end
+        return {
+            name: symbols.get_symbol_by_name(f"measure_{name}")[0]["st_value"] & ~1
+            for name in ("begin", "part", "end")
+        }
 
 
 def build_counter(version: str, folder: Path) -> Counter:
@@ -93,7 +94,15 @@ def build_guest(machine: Machine, folder: Path) -> Path:
     library = ROOT / "build" / machine.name / "libneon8.a"
     run(
         *(machine.compiler, *FLAGS, "-static", "-no-pie"),
-        *("-I", ROOT / "runtime" / "include", HERE / "guest.c"),
-        *(library, "-lm", "-lpthread", "-o", guest),
+        *("-I", ROOT / "runtime", "-I", ROOT / "runtime" / "include"),
+        *(
+            HERE / "guest.c",
+            "-Wl,--wrap=n8_threads_run",
+            library,
+            "-lm",
+            "-lpthread",
+            "-o",
+            guest,
+        ),
     )
     return guest

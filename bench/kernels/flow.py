@@ -9,7 +9,7 @@ and a cycle is what a model of a core can judge: instructions that repeat.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -42,13 +42,22 @@ class Cycle:
         return self.count * sum(block.instructions for block in self.blocks)
 
 
-def read(path: Path) -> Edges:
-    """The file that count.c writes."""
-    edges = {}
+def read(path: Path) -> list[Edges]:
+    """The file that count.c writes: of each part."""
+    parts: dict[int, Edges] = defaultdict(dict)
     for line in path.read_text().splitlines():
-        a, n, b, m, count = map(int, line.split())
-        edges[Block(a, n), Block(b, m)] = count
-    return edges
+        part, a, n, b, m, count = map(int, line.split())
+        parts[part][Block(a, n), Block(b, m)] = count
+    return [parts[number] for number in range(max(parts, default=-1) + 1)]
+
+
+def whole(parts: Iterable[Edges]) -> Edges:
+    """All parts as one."""
+    edges: Edges = defaultdict(int)
+    for part in parts:
+        for edge, count in part.items():
+            edges[edge] += count
+    return dict(edges)
 
 
 def runs(edges: Edges) -> dict[Block, int]:

@@ -3,11 +3,14 @@
 // The program that is measured, run by qemu as one core:
 //
 //   guest layer LAYER OUTPUT         one n8_conv2d_run
-//   guest model MODEL INPUT OUTPUT   one n8_session_run, by one thread
+//   guest model MODEL INPUT OUTPUT   one n8_session_run, by one thread; all inputs are in one file,
+//                                    and all outputs
 //
 // LAYER is what layers.py writes: struct layer, multipliers, biases, weights, input. The level
 // and the order of the core are found as on a device. What count.c counts is between
-// measure_begin() and measure_end().
+// measure_begin() and measure_end(), and each part of a run, which is a copy of an input or output
+// or a step, begins with measure_part().
+#include "exec/threads.h"
 #include "neon8.h"
 
 #include <stdio.h>
@@ -19,15 +22,28 @@ struct layer {
     int32_t in_zero_point, zero_point, lo, hi;
 };
 
-enum { ALIGN = 64, SLACK = 64 };
+enum { ALIGN = 64, SLACK = 64, MOST_PLACES = 64 };
 
 // Neither inlined nor left out: count.c knows them by their addresses.
 __attribute__((noipa)) static void measure_begin(void) {
     __asm__ volatile("");
 }
 
+__attribute__((noipa)) static void measure_part(void) {
+    __asm__ volatile("");
+}
+
 __attribute__((noipa)) static void measure_end(void) {
     __asm__ volatile("");
+}
+
+// The linker has sessions call this in place of n8_threads_run (--wrap), once for each part.
+void __real_n8_threads_run(struct n8_threads *threads, size_t units, size_t grain, n8_work_fn *work,
+                           void *context);
+void __wrap_n8_threads_run(struct n8_threads *threads, size_t units, size_t grain, n8_work_fn *work,
+                           void *context) {
+    measure_part();
+    __real_n8_threads_run(threads, units, grain, work, context);
 }
 
 static void fail(const char *what, const char *why) {
@@ -122,26 +138,45 @@ static void run_layer(const char *layer_name, const char *out_name) {
     write_file(out_name, out, out_size);
 }
 
+// One buffer for all inputs or outputs of a model, one after another, and where each begins.
+static char *place_all(const struct n8_model *model, enum n8_io which, void **places,
+                       size_t *size) {
+    struct n8_tensor_info info;
+    *size = 0;
+    for (size_t i = 0; n8_model_io(model, which, i, &info) == N8_OK; i++) {
+        if (i == MOST_PLACES) {
+            fail("model", "has too many inputs or outputs");
+        }
+        *size += info.size;
+    }
+    char *buffer = allocate(*size), *next = buffer;
+    for (size_t i = 0; n8_model_io(model, which, i, &info) == N8_OK; i++) {
+        places[i] = next;
+        next += info.size;
+    }
+    return buffer;
+}
+
 static void run_model(const char *model_name, const char *in_name, const char *out_name) {
-    size_t size, in_size;
+    size_t size, in_size, given, out_size;
     const void *bytes = read_file(model_name, &size);
-    const void *in = read_file(in_name, &in_size);
+    const void *values = read_file(in_name, &given);
     struct n8_model *model;
     struct n8_session *session;
-    struct n8_tensor_info from, to;
     expect(n8_model_open(bytes, size, NULL, &model, NULL), model_name);
     expect(n8_session_create(model, NULL, &session), model_name);
-    expect(n8_model_io(model, N8_INPUT, 0, &from), model_name);
-    expect(n8_model_io(model, N8_OUTPUT, 0, &to), model_name);
-    if (from.size != in_size) {
-        fail(in_name, "is not an input of the model");
+    void *inputs[MOST_PLACES], *outputs[MOST_PLACES];
+    char *in = place_all(model, N8_INPUT, inputs, &in_size);
+    const char *out = place_all(model, N8_OUTPUT, outputs, &out_size);
+    if (in_size != given) {
+        fail(in_name, "is not the inputs of the model");
     }
-    void *out = allocate(to.size);
+    memcpy(in, values, in_size);
     measure_begin();
-    const enum n8_status status = n8_session_run(session, (const void *[]){in}, (void *[]){out});
+    const enum n8_status status = n8_session_run(session, (const void *const *)inputs, outputs);
     measure_end();
     expect(status, model_name);
-    write_file(out_name, out, to.size);
+    write_file(out_name, out, out_size);
 }
 
 int main(int argc, char **argv) {

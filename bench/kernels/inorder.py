@@ -31,7 +31,7 @@ within a sixth of what they publish: tests/host/bench/test_cycles.py.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from bench.kernels.assembly import BRANCH, NO_WORK, Step, registers
@@ -259,6 +259,20 @@ def vector(
     )
 
 
+PASSES = 12
+"""After which a loop goes on as before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issued:
+    """An instruction, the cycle of its issue, what it uses and what it waited for."""
+
+    text: str
+    cycle: int
+    units: tuple[str, ...]
+    waits: str
+
+
 class Pipeline:
     """Where a core is: the cycle, what has issued in it, when what will be there."""
 
@@ -269,16 +283,21 @@ class Pipeline:
         self.ready: dict[str, int] = {}
         self.free = {unit: [0] * count for unit, count in UNITS.items()}
 
-    def issue(self, step: Step) -> None:
+    def issue(self, step: Step) -> Issued:
         """One more instruction."""
         what = use(step.text, self.core)
         slots = WIDTH if what.alone else 1
         for unit in what.units:
             self.free[unit].sort()
-        at = max(
-            self.cycle + (self.issued + slots > WIDTH),
-            *(self.free[unit][count - 1] for unit, count in what.units.items()),
-            *(self.ready.get(name, 0) for name in what.reads),
+        next_slot = self.cycle + (self.issued + slots > WIDTH)
+        free = {unit: self.free[unit][count - 1] for unit, count in what.units.items()}
+        ready = {name: self.ready.get(name, 0) for name in what.reads}
+        at = max(next_slot, *free.values(), *ready.values())
+        found = Issued(
+            text=step.text,
+            cycle=at,
+            units=tuple(what.units),
+            waits=waits_for(at, next_slot, free, ready),
         )
         self.issued = slots + (self.issued if at == self.cycle else 0)
         self.cycle = at
@@ -290,11 +309,36 @@ class Pipeline:
             self.ready[name] = at + 1
         if step.taken:
             self.issued = WIDTH
+        return found
+
+
+def waits_for(
+    at: int, next_slot: int, free: Mapping[str, int], ready: Mapping[str, int]
+) -> str:
+    """What kept an instruction from an earlier slot: a register, a unit, or nothing."""
+    if at == next_slot:
+        return ""
+    late = [name for name, cycle in ready.items() if cycle == at]
+    return (
+        late[0] if late else next(unit for unit, cycle in free.items() if cycle == at)
+    )
+
+
+def timeline(loop: Sequence[Step], core: Core) -> list[Issued]:
+    """When each instruction issues in a pass through a loop that has run for a while.
+
+    Cycles count from the first instruction of the pass.
+    """
+    pipeline = Pipeline(core)
+    for _ in range(PASSES):
+        issued = [pipeline.issue(step) for step in loop]
+    first = issued[0].cycle
+    return [replace(each, cycle=each.cycle - first) for each in issued]
 
 
 def cycles(loop: Sequence[Step], core: Core) -> float:
     """Cycles of one pass through a loop that has run for a while."""
-    passes = 12 if len(loop) < 200 else 4
+    passes = PASSES if len(loop) < 200 else 4
     pipeline = Pipeline(core)
     ends = []
     for _ in range(2 * passes):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""llvm-mca for loops on the out-of-order Cortex-A76 and Neoverse N2.
+"""llvm-mca for loops on the out-of-order Cortex-A72, A76 and Neoverse N2.
 
 Its neoverse-n1 stands for the A76, from which that core is made; what it calls
 cortex-a76 has the tables of another. Some instructions are rewritten before it sees
@@ -22,11 +22,13 @@ from collections.abc import Sequence
 from bench.kernels import tools
 from bench.kernels.assembly import BRANCH, NO_WORK, Step, registers
 
-CPUS = {"a76": "neoverse-n1", "n2": "neoverse-n2"}
+CPUS = {"a72": "cortex-a72", "a76": "neoverse-n1", "n2": "neoverse-n2"}
 FEATURES = "+v8.6a,+dotprod,+i8mm"
 
 SHORT, LONG = 20, 60
 """Passes: what the second adds to the first is the loop without its start and end."""
+LENGTHY, FEWER = 100, 10
+"""From so many instructions on, a tenth of the passes says as much."""
 
 AFTER = re.compile(r"((?:ld|st)\S* .*\[)(\w+)\], (#-?\w+|x\d+)")
 BEFORE = re.compile(r"((?:ld|st)\S* .*\[)(\w+), (#-?\w+)\]!")
@@ -36,8 +38,15 @@ LANE = re.compile(r"ld[1-4] \{ (.*) \}\[(\d+)\], (\[\w+\])")
 def cycles(llvm_mca: str, loops: Sequence[Sequence[Step]], core: str) -> list[float]:
     """Cycles of a pass through each loop that has run for a while.  core: of CPUS."""
     texts = [rewritten([step.text for step in loop]) for loop in loops]
-    short, long = (total(llvm_mca, texts, CPUS[core], n) for n in (SHORT, LONG))
-    return [(b - a) / (LONG - SHORT) for a, b in zip(short, long, strict=True)]
+    found = [0.0] * len(texts)
+    for lengthy, divisor in ((False, 1), (True, FEWER)):
+        numbers = [i for i, t in enumerate(texts) if (len(t) >= LENGTHY) == lengthy]
+        some = [texts[number] for number in numbers]
+        first, last = SHORT // divisor, LONG // divisor
+        short, long = (total(llvm_mca, some, CPUS[core], n) for n in (first, last))
+        for number, a, b in zip(numbers, short, long, strict=True):
+            found[number] = (b - a) / (last - first)
+    return found
 
 
 def total(

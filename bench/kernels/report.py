@@ -39,7 +39,7 @@ class Bench:
         result.unlink(missing_ok=True)
         arguments = (*case.arguments, result)
         guest, code = self.guests[CORES[core].machine.name]
-        edges = self.counter.count(CORES[core], guest, arguments)
+        edges = flow.whole(self.counter.count(CORES[core], guest, arguments))
         if result.read_bytes() != case.expected:
             raise BenchError(f"{case.key} on {core}: other bytes than on this machine")
         functions = code.functions(flow.runs(edges))
@@ -82,12 +82,12 @@ class Bench:
         return spent * total / covered, tuple(dearest[:SHOWN])
 
 
-def build(columns: Collection[str]) -> Bench:
+def build(columns: Collection[str], folder: Path = OUT) -> Bench:
     """The guests, the plugin and what is known of their tools.  BenchError.
 
-    columns: names of CORES.
+    columns: names of CORES.  folder: where all of it is made; for one process only.
     """
-    OUT.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     machines = {CORES[core].machine for core in columns}
     used = [machine for machine in cores.MACHINES if machine in machines]
     found = tools.find(
@@ -95,10 +95,10 @@ def build(columns: Collection[str]) -> Bench:
     )
     if found.other_llvm:
         print(found.other_llvm, file=sys.stderr)
-    guests = {machine.name: emulation.build_guest(machine, OUT) for machine in used}
+    guests = {machine.name: emulation.build_guest(machine, folder) for machine in used}
     return Bench(
         tools=found,
-        counter=emulation.build_counter(found.versions[used[0].emulator], OUT),
+        counter=emulation.build_counter(found.versions[used[0].emulator], folder),
         guests={
             name: (guest, disassemble(found.llvm_objdump, guest))
             for name, guest in guests.items()

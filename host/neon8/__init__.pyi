@@ -20,6 +20,8 @@ from neon8.pipeline import save_model as save_model
 from neon8.pipeline import save_observation as save_observation
 from neon8.pipeline import save_table as save_table
 from neon8.pipeline import solve_observation as solve_observation
+from neon8.profile.profile import Profile as Profile
+from neon8.profile.profile import profile_model as profile_model
 from neon8.quant.scale_table import LayerScale as LayerScale
 from neon8.quant.scale_table import ScaleTable as ScaleTable
 from neon8.quant.scale_table import TensorScale as TensorScale

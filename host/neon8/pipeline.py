@@ -109,13 +109,16 @@ def calibrate(
     from neon8.evaluate.network import open_network
     from neon8.evaluate.tasks import Setup, users_task
     from neon8.graph.importer import load
+    from neon8.profile.profile import pricer
     from neon8.refine import budget, thorough
 
     wanted, shapes = settings.refine, settings.network.shapes
     if wanted.thorough and settings.solve.plain:
         text = "--thorough and --plain contradict each other"
         raise SettingsError(f"{text}; leave one of them out")
-    network, keep = None, 0
+    network, keep, price = None, 0, None
+    if wanted.max_ms is not None:
+        price = pricer(settings.profile)
     if wanted.thorough or wanted.searches:
         if not is_open(shapes):
             network = open_network(model, shapes=shapes)
@@ -151,6 +154,7 @@ def calibrate(
                 kept,
                 wanted,
                 judge=settings.judge,
+                price=price,
                 watch=watch,
             )
             table = searched.table
@@ -183,7 +187,7 @@ def _report(outcome: "Outcome", settings: Settings) -> dict[str, Any] | None:
     return value
 
 
-@takes("network", "data", "observe", "solve", "refine", "judge")
+@takes("network", "data", "observe", "solve", "refine", "judge", "profile")
 def calibrate_model(
     model: str | Path,
     data: Data,

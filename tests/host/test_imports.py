@@ -24,6 +24,7 @@ ORDER = (
     "data",
     "rewrite",
     "runtime",
+    "profile",
     "calibrate",
     "compile",
     "formats",

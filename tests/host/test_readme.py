@@ -44,7 +44,7 @@ def folder(tiny, tmp_path, monkeypatch):
 
 def test_the_command_lines(folder, capsys):
     lines = "".join(blocks(README, "sh")).splitlines()
-    assert len(lines) == 6
+    assert len(lines) == 7
     for line in lines:
         program, *words = shlex.split(line)
         assert (program, main(words)) == ("neon8", 0), capsys.readouterr().err

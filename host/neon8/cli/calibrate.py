@@ -56,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.data(parser)
     options.output(parser, "M.scales.json")
     options.quiet(parser)
-    add_options(parser, "network", "data", "observe", "solve", "refine", "judge")
+    stages = ("network", "data", "observe", "solve", "refine", "judge", "profile")
+    add_options(parser, *stages)
 
 
 def run(arguments: argparse.Namespace) -> str:

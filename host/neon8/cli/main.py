@@ -37,6 +37,7 @@ COMMANDS = (
     "compare",
     "diagnose",
     "report",
+    "profile",
     "qat",
     "inspect",
     "convert",

@@ -36,7 +36,8 @@ def nothing() -> None:
 class Figures:
     """What a table gives.  cost: of one run, in int8 MACs, as the library reckons.
 
-    size: of the .n8 file, in bytes; 0 where nothing was compiled.
+    size: of the .n8 file, in bytes; 0 where nothing was compiled.  ms: estimated
+    milliseconds of a run, None if nobody asks.
     squares: of the signal and of the noise, (samples, outputs, 2).  outputs: their
     names.  tasks: (samples, tasks), see tasks.py; task_names: theirs.
     """
@@ -44,6 +45,7 @@ class Figures:
     squares: DoubleArray
     cost: int = 0
     size: int = 0
+    ms: float | None = None
     outputs: tuple[str, ...] = ()
     tasks: DoubleArray = field(default_factory=lambda: np.zeros((0, 0)))
     task_names: tuple[str, ...] = ()
@@ -119,13 +121,14 @@ class Sheet:
         judge = self.judge
         self.values.append([] if judge is None else judge.values(wanted, got, labels))
 
-    def figures(self, cost: int = 0, size: int = 0) -> Figures:
+    def figures(self, cost: int = 0, size: int = 0, ms: float | None = None) -> Figures:
         """Of all runs so far, one or more."""
         tasks = () if self.judge is None else self.judge.tasks
         return Figures(
             squares=np.array(self.squares),
             cost=cost,
             size=size,
+            ms=ms,
             outputs=self.outputs,
             tasks=np.array([[np.mean(e) for e in run] for run in self.values]),
             task_names=tuple(task.name for task in tasks),
@@ -138,7 +141,8 @@ class Bench:
 
     graph: the float network, whose outputs count.  samples: its inputs by name.
     wanted: its outputs, by name, of each sample.  tick: called after each run, from
-    several threads.  labels: of each sample, where there are any.
+    several threads.  labels: of each sample, where there are any.  price: milliseconds
+    of a .n8 file, if they count.
     """
 
     graph: Graph
@@ -147,6 +151,7 @@ class Bench:
     tick: Callable[[], None] = nothing
     judge: Judge | None = None
     labels: Sequence[Labels] = ()
+    price: Callable[[bytes], float] | None = None
 
     def cost(self, table: ScaleTable) -> int:
         """The cost of one run.  CompileError."""
@@ -178,7 +183,8 @@ class Bench:
                 part, place = parts[at % width], at // width
                 ordered.squares.append(part.squares[place])
                 ordered.values.append(part.values[place])
-            return ordered.figures(cost_of(model), len(file))
+            ms = self.price(file) if self.price else None
+            return ordered.figures(cost_of(model), len(file), ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -209,12 +215,16 @@ class MixedBench:
             outputs=first.outputs,
             tasks=np.concatenate([each.tasks for each in found])[order],
             task_names=first.task_names,
+            ms=None if first.ms is None else self._mean([f.ms or 0.0 for f in found]),
         )
 
     def _average(self, costs: Sequence[int]) -> int:
+        return int(self._mean(costs))
+
+    def _mean(self, values: Sequence[float]) -> float:
         counts = [len(places) for _, places in self.parts]
-        total = sum(cost * n for cost, n in zip(costs, counts, strict=True))
-        return total // sum(counts)
+        total = sum(value * n for value, n in zip(values, counts, strict=True))
+        return total / sum(counts)
 
 
 AnyBench = Bench | MixedBench

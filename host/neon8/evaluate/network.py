@@ -215,10 +215,12 @@ def bench_of(
     *,
     labels: Sequence[Labels] = (),
     tick: Callable[[], None] = nothing,
+    price: Callable[[bytes], float] | None = None,
 ) -> AnyBench:
     """What measures tables on samples, each at its own shape.
 
-    wanted: the outputs of the float network before a final Softmax.  DataError: the
+    wanted: the outputs of the float network before a final Softmax.  price: of a .n8
+    file, milliseconds, if they count.  DataError: the
     metric does not fit them.
     """
     parts = []
@@ -237,6 +239,7 @@ def bench_of(
             tick=tick,
             judge=Judge.of(here.graph, setup, wanted[places[0]]),
             labels=[labels[at] for at in places] if labels else (),
+            price=price,
         )
         parts.append((bench, places))
     return parts[0][0] if len(parts) == 1 else MixedBench(parts=tuple(parts))

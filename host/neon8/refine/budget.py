@@ -77,18 +77,20 @@ def more_bits(
     goal: RefineSettings,
     *,
     judge: JudgeSettings = DEFAULTS.judge,
+    price: Callable[[bytes], float] | None = None,
     watch: Watch = nobody,
 ) -> Found:
     """Give tensors more bits until the goal is reached, and write the curve.
 
-    samples: observed ones.  watch: told how many runs of the network are done.
+    samples: observed ones.  price: milliseconds of a .n8 file, for max_ms.  watch: told
+    how many runs of the network are done.
     CompileError: the network or the plain table is refused.  DataError.
     """
     ranking, held = divided(samples)
     graph = before_softmax(network.graph)
 
     def bench(wanted: Sequence[Arrays], tick: Callable[[], None]) -> AnyBench:
-        return bench_of(network, held, wanted, judge, tick=tick)
+        return bench_of(network, held, wanted, judge, tick=tick, price=price)
 
     def at(shapes: dict[str, Shape]) -> tuple[ModelLike, Graph]:
         here = network.at_shapes(shapes)
@@ -132,6 +134,7 @@ def search(
     *,
     ranking: Sequence[Arrays],
     held: Sequence[Arrays],
+    price: Callable[[bytes], float] | None = None,
     watch: Watch = nobody,
 ) -> Found:
     """Give more bits where they gain most, until the goal is reached or nothing gains.
@@ -141,7 +144,7 @@ def search(
     """
 
     def bench(wanted: Sequence[Arrays], tick: Callable[[], None]) -> AnyBench:
-        return Bench(graph=graph, samples=held, wanted=wanted, tick=tick)
+        return Bench(graph=graph, samples=held, wanted=wanted, tick=tick, price=price)
 
     meter = Meter(model, graph, table, ranking)
     return _Search(meter, graph, table, goal, held, bench, watch).run()
@@ -235,7 +238,8 @@ class _Search:
             best=best,
             tensors={**self._meter.groups, **{key: (key,) for key in self._layers}},
             ceiling_db=ceiling,
-            reached=target is None or best.worst_db >= target,
+            reached=(target is None or best.worst_db >= target)
+            and self._affordable(best),
         )
 
     def _enough(self, step: Step) -> bool:
@@ -245,7 +249,9 @@ class _Search:
         return step.worst_db >= target + MARGIN_DB
 
     def _affordable(self, step: Step) -> bool:
-        return self._goal.max_cost is None or step.cost <= self._goal.max_cost
+        goal = self._goal
+        slow = goal.max_ms is not None and (step.figures.ms or 0.0) > goal.max_ms
+        return not slow and (goal.max_cost is None or step.cost <= goal.max_cost)
 
     def _next(self, step: Step) -> Candidate | None:
         """What to give more bits next; None if nothing is worth it.
@@ -271,9 +277,10 @@ class _Search:
         """What gains enough and is affordable, the best first."""
         least = self._now * (1 - ratio_of(NOTHING_DB))
         found = [each for each in self._left if gains.get(each, 0.0) > least]
-        most = self._goal.max_cost
-        if most is None:
+        goal = self._goal
+        if goal.max_cost is None and goal.max_ms is None:
             return sorted(found, key=lambda each: -gains[each] / len(each))
+        most = math.inf if goal.max_cost is None else goal.max_cost
         prices = {
             each: self._costs.more(step.chosen, self._kinds(each)) / self._plain_cost
             for each in found

@@ -68,14 +68,20 @@ class Found:
 
 def missed(found: Found, goal: RefineSettings) -> str:
     """Why the goal is out of reach, in one line; "" if it is not."""
+    best, ms = found.best, found.best.figures.ms
+    if goal.max_ms is not None and ms is not None and ms > goal.max_ms:
+        text = f"{goal.max_ms:g} ms are out of reach: int8 takes {ms:.3g}; try --fast, "
+        return text + "or a smaller network"
     if found.reached or goal.target_sqnr is None:
         return ""
     text = f"{goal.target_sqnr:g} dB are out of reach: "
-    text += f"{found.best.worst_db:.1f} dB is the best"
-    if len(found.best.figures.outputs) > 1:
-        text += f", of output {found.best.figures.worst[0]!r},"
+    text += f"{best.worst_db:.1f} dB is the best"
+    if len(best.figures.outputs) > 1:
+        text += f", of output {best.figures.worst[0]!r},"
     if goal.max_cost is not None:
         text += f" at a cost of up to {goal.max_cost:g}"
+    if goal.max_ms is not None:
+        text += f" in up to {goal.max_ms:g} ms"
     if found.ceiling_db < goal.target_sqnr:
         text += f"; weights of 8 bits alone leave {found.ceiling_db:.1f} dB"
     return text
@@ -90,6 +96,7 @@ def as_json(found: Found, goal: RefineSettings) -> dict[str, object]:
     return {
         "target_sqnr": goal.target_sqnr,
         "max_cost": goal.max_cost,
+        "max_ms": goal.max_ms,
         "reached": found.reached,
         "ceiling_db": finite(found.ceiling_db),
         "steps": [
@@ -104,6 +111,7 @@ def as_json(found: Found, goal: RefineSettings) -> dict[str, object]:
                 "losses": list(step.losses),
                 "cost": round(step.cost, 4),
                 "size": step.figures.size,
+                "ms": step.figures.ms,
                 "chosen": dict(step.chosen),
                 "best": step is found.best,
             }
@@ -121,6 +129,7 @@ def as_text(found: Found) -> str:
             decimals(step.worst_db),
             *(f"{value:.4f}" for value in step.figures.task_means.values()),
             f"{step.cost:.3f}",
+            *([] if step.figures.ms is None else [f"{step.figures.ms:.3f}"]),
             step.to,
             ", ".join(found.names(step)),
             ", ".join(step.losses),
@@ -129,7 +138,8 @@ def as_text(found: Found) -> str:
     ]
     several = len(found.best.figures.outputs) > 1
     db = "worst dB" if several else "SQNR dB"
-    header = ["", db, *tasks, "cost", "to", "tensors"]
+    ms = [] if found.best.figures.ms is None else ["ms"]
+    header = ["", db, *tasks, "cost", *ms, "to", "tensors"]
     if any(step.losses for step in found.curve):
         header.append("sure to lose in")
     else:

@@ -71,6 +71,7 @@ class Build:
 
 
 RUNTIME = Build("neon8", "N8_LIBRARY", "n8_version", 2)
+TRACE = Build("neon8_trace", "N8_TRACE_LIBRARY", "n8_version", 3)
 _LOADING = threading.Lock()
 
 

@@ -192,9 +192,13 @@ class Model(Closable):
         source: str = "model",
         isa: str | None = None,
         max_bytes: int | None = None,
+        build: library.Build = library.RUNTIME,
     ) -> "Model":
-        """The model in `content`; `source` names it in errors."""
-        lib = library.load()
+        """The model in `content`; `source` names it in errors.
+
+        build: the library that opens it.
+        """
+        lib = library.load(build)
         if max_bytes is not None and not 0 < max_bytes <= MAX_BYTES:
             raise SetupError(f"{source}: max_bytes {max_bytes} is outside 1 .. 2^63-1")
         options = lib.ffi.new(
@@ -354,6 +358,11 @@ class Model(Closable):
         for user in tuple(self._users):
             user.close()
         self._handle = None
+
+    @property
+    def handle(self) -> Any:
+        """The struct n8_model, for modules that call the library themselves."""
+        return self._open_handle()
 
     def _open_handle(self) -> Any:
         if self._handle is None:

@@ -81,6 +81,12 @@ def _engine(word: str) -> None:
         raise SettingsError(f"{word!r} is not of the form dask://HOST:PORT")
 
 
+def _name(word: str) -> None:
+    if not word:
+        raise SettingsError("'' is no name")
+
+
+NAME = text(_name)
 SHAPES = table(shape, several(Kind(parse=size, check=_size)).check)
 PRECISION = table(_precision, one_of(ALL_PRECISIONS).check)
 
@@ -99,6 +105,27 @@ class NetworkSettings(Stage):
         SHAPES,
         option="--shape",
         metavar="NAME=1,3,224,224",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileSettings(Stage):
+    """The core for which a model is profiled."""
+
+    core: str | None = setting(
+        None,
+        "a core, such as cortex-a55; with --ghz any board that has it",
+        NAME,
+        metavar="NAME",
+    )
+    board: str | None = setting(
+        None, "a board that others have measured, such as rpi4", NAME, metavar="NAME"
+    )
+    ghz: float | None = setting(
+        None,
+        "the clock of the core, in GHz (default: the board's)",
+        number("a clock in GHz", above=0, most=10),
+        metavar="X",
     )
 
 
@@ -241,18 +268,26 @@ class RefineSettings(Stage):
         number("a cost", least=1),
         metavar="X",
     )
+    max_ms: float | None = setting(
+        None,
+        "more bits at up to so many estimated milliseconds, see neon8 profile; takes "
+        "--board, or --core and --ghz",
+        number("a time in ms", above=0),
+        metavar="MS",
+    )
     curve: Path | None = setting(
         None,
         "write the steps of that search as JSON",
         output(),
         metavar="F.json",
-        needs=("target_sqnr", "max_cost"),
+        needs=("target_sqnr", "max_cost", "max_ms"),
     )
 
     @property
     def searches(self) -> bool:
         """True if more bits are asked for."""
-        return self.target_sqnr is not None or self.max_cost is not None
+        asked = (self.target_sqnr, self.max_cost, self.max_ms)
+        return any(each is not None for each in asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -546,6 +581,7 @@ class Settings:
     refine: RefineSettings = RefineSettings()
     compile: CompileSettings = CompileSettings()
     target: TargetSettings = TargetSettings()
+    profile: ProfileSettings = ProfileSettings()
     run: RunSettings = RunSettings()
     evaluate: EvaluateSettings = EvaluateSettings()
     judge: JudgeSettings = JudgeSettings()

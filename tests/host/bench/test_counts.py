@@ -16,9 +16,14 @@ COMPILER = ("aarch64-linux-gnu-gcc", "-static", "-no-pie")
 PROGRAM = """\
 #include <stdio.h>
 __attribute__((noipa)) static void measure_begin(void) {{ __asm__ volatile(""); }}
+__attribute__((noipa)) static void measure_part(void) {{ __asm__ volatile(""); }}
 __attribute__((noipa)) static void measure_end(void) {{ __asm__ volatile(""); }}
-int main(void) {{
+int main(int argc, char **argv) {{
+    (void)argv;
     measure_begin();
+    if (argc == 9) {{
+        measure_part();
+    }}
     {body}
     measure_end();
     return 0;
@@ -40,9 +45,13 @@ def test_instructions_are_counted_exactly(tmp_path):
         tools.run(*COMPILER, source, "-o", program)
         return program
 
-    edges = counter.count(CORES["a53"], built(NESTED))
-    around = flow.instructions(counter.count(CORES["a53"], built("")))
+    (edges,) = counter.count(CORES["a53"], built(NESTED))
+    (nothing,) = counter.count(CORES["a53"], built(""))
+    around = flow.instructions(nothing)
     assert flow.instructions(edges) - around == 1 + 10 * (1 + 7 * 3 + 2)
+    parts = counter.count(CORES["a53"], built(f"{NESTED} measure_part(); {NESTED}"))
+    assert len(parts) == 2
+    assert all(flow.instructions(part) >= 10 * (1 + 7 * 3 + 2) for part in parts)
     inner, outer, *_ = flow.cycles(edges)
     assert (inner.count, inner.instructions) == (10 * 6 - 10, 50 * 3)
     assert outer.count in {9, 10}

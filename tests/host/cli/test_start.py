@@ -13,7 +13,7 @@ import pytest
 
 from neon8.cli.main import COMMANDS, main
 
-PRINTING = ("evaluate", "compare", "diagnose", "inspect")
+PRINTING = ("evaluate", "compare", "diagnose", "profile", "inspect")
 
 THIRD_PARTY = {
     *(
@@ -38,6 +38,7 @@ LOADED = {
     "evaluate": CALIBRATES,
     "compare": CALIBRATES,
     "diagnose": CALIBRATES,
+    "profile": {"numpy", "cffi"},
     "report": {*CALIBRATES, "jinja2"},
     "qat": {"numpy", "cffi", "onnx", "torch", "tqdm"},  # torch loads tqdm
     "convert": {"numpy", "onnx", "yaml"},
@@ -86,6 +87,7 @@ def words(tiny, tmp_path_factory):
         "evaluate": (tiny.n8, *data, "--reference", tiny.onnx),
         "compare": (calib, tiny.onnx, *data, "--methods", "mse", "--schemes", "auto"),
         "diagnose": (tiny.onnx, tiny.table, *data, "--top", 1),
+        "profile": (tiny.n8, "--board", "rpi4"),
         "report": (tiny.onnx, tiny.table, tiny.n8, *data, "--top", 1),
         "qat": (f"{model}:build", "--data", tiny.labelled, "--batch", 4),
         "convert": (tiny.table, "--to", "ncnn"),

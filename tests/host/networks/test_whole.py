@@ -17,6 +17,7 @@ from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.evaluate.metrics import sqnr_db
 from neon8.graph.importer import load
+from neon8.profile.profile import PROCESSORS, profile_model
 from neon8.runtime import Model
 from neon8.runtime.emulate import EmulatedModel
 from random_program import differing_bytes
@@ -97,6 +98,15 @@ def test_runs_whole(name, compiled):
     assert name in SAMPLED or found == FLOAT.get(name, [])
     assert memory.arena <= MOST_ARENA * memory.arena_least
     assert name in UNLIKE or sqnr_db(signal, noise) > LEAST_SQNR
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_step_has_a_cost_on_every_core(name, compiled):
+    _, _, file, _ = compiled(name)
+    for core in PROCESSORS:
+        profile = profile_model(file, core=core)
+        assert profile.missing == ()
+        assert all(layer.cycles >= 0 for layer in profile.layers)
 
 
 @pytest.mark.parametrize("core", [("aarch64", "cortex-a53"), ("armv7", "cortex-a9")])

@@ -10,23 +10,31 @@ from hard_nets import HARD, images
 from neon8 import calibrate_model, load_table
 from neon8.cli.main import main
 from neon8.compile.compiler import compile_model
-from neon8.errors import CompileError
+from neon8.errors import CompileError, SettingsError
 from neon8.evaluate.measure import cost_of
 from neon8.graph.importer import load
+from neon8.profile.profile import pricer
 from neon8.quant import table_json
 from neon8.refine.budget import divided, search
-from neon8.refine.curve import missed
+from neon8.refine.curve import as_text, missed
 from neon8.runtime import Model
-from neon8.settings.stages import RefineSettings
+from neon8.settings.stages import ProfileSettings, RefineSettings
 from onnx_nets import chain, net, node, save
 
 SAMPLES = [{"x": image[np.newaxis]} for image in images(24)]
 
 
-def found(hard, **goal):
+def found(hard, *, price=None, **goal):
     path, graph, table = hard
-    goal = RefineSettings(**goal)
-    return search(path, graph, table, goal, ranking=SAMPLES[:12], held=SAMPLES[12:])
+    return search(
+        path,
+        graph,
+        table,
+        RefineSettings(**goal),
+        ranking=SAMPLES[:12],
+        held=SAMPLES[12:],
+        price=price,
+    )
 
 
 def test_finds_the_one_tensor(hard):
@@ -82,6 +90,28 @@ def test_a_target_that_costs_too_much(hard):
     assert "at a cost of up to 1.001" in missed(
         result, RefineSettings(target_sqnr=22, max_cost=1.001)
     )
+
+
+def test_a_budget_of_milliseconds(hard):
+    price = pricer(ProfileSettings(board="rpi3b+"))
+    plain, best = found(hard, price=price, target_sqnr=22.0).curve
+    fast, slow = plain.figures.ms, best.figures.ms
+    assert 0 < fast < slow
+    result = found(hard, price=price, max_ms=slow)
+    assert HARD in result.best.chosen
+    assert all(step.figures.ms <= slow for step in result.curve)
+    assert "ms" in as_text(result)
+    less = found(hard, price=price, max_ms=(fast + slow) / 2)
+    assert HARD not in less.best.chosen
+    goal = RefineSettings(max_ms=fast / 2)
+    none = found(hard, price=price, max_ms=fast / 2)
+    assert not none.reached
+    assert "ms are out of reach" in missed(none, goal)
+
+
+def test_milliseconds_take_a_clock():
+    with pytest.raises(SettingsError, match="--ghz"):
+        pricer(ProfileSettings(core="cortex-a53"))
 
 
 def test_what_has_more_bits_already_stays(hard):

@@ -159,7 +159,7 @@ def test_what_is_no_file_of_settings(tmp_path):
         (["--shape", "a"], "argument --shape: 'a' is not of the form NAME="),
         (["--shape", "a=1", "--shape", "a=2"], "--shape: 'a' is given two values"),
         (["--max-sqnr-loss", "3"], "--max-sqnr-loss means nothing without --fast"),
-        (["--curve", "c"], "without --target-sqnr or --max-cost: add that"),
+        (["--curve", "c"], "without --target-sqnr or --max-cost or --max-ms"),
         (["--settings", "no.toml"], "argument --settings: no.toml: cannot be read"),
     ],
 )

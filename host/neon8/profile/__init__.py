@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model will take on a processor that is not there."""

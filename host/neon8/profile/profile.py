@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a model takes on a core, layer by layer, without the core."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neon8 import text
+from neon8.errors import ModelError, SettingsError
+from neon8.files import read_file
+from neon8.profile import boards, costs
+from neon8.profile.boards import LINE, Board
+from neon8.profile.costs import Table
+from neon8.profile.trace import Part, Processor, trace
+from neon8.runtime.arrays import StepInfo
+from neon8.runtime.model import Shapes
+from neon8.settings.reader import takes
+from neon8.settings.shapes import fixed
+from neon8.settings.stages import DEFAULTS, ProfileSettings, Settings
+
+PROCESSORS: Mapping[str, Processor] = {
+    "cortex-a53": Processor(level="neon", in_order=True, cache=512 << 10),
+    "cortex-a55": Processor(level="dotprod", in_order=True, cache=512 << 10),
+    "cortex-a72": Processor(level="neon", in_order=False, cache=1024 << 10),
+    "cortex-a76": Processor(level="dotprod", in_order=False, cache=512 << 10),
+    "neoverse-n2": Processor(level="i8mm", in_order=False, cache=1024 << 10),
+}
+"""The cores with a model and with measured times, and what neon8 finds there."""
+
+LIMITS: Mapping[str, int] = {
+    "cortex-a53": 8,
+    "cortex-a55": 16,
+    "cortex-a72": 8,
+    "cortex-a76": 32,
+    "neoverse-n2": 64,
+}
+"""Multiply-accumulates of int8 in a cycle, if a core did nothing else."""
+
+WASTE = 0.15
+"""Share of a tile's channels that are none, from which on it is worth a word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """A part of a run.
+
+    cycles: modelled. ms: None without a clock. lines: of the cache that come from
+    memory. bound: where most of the time goes. advice: what would help, or "".
+    """
+
+    name: str
+    operation: str
+    kernel: str
+    macs: int
+    instructions: float
+    cycles: float
+    lines: float
+    ms: float | None
+    bound: str
+    advice: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Of a model on one core.  board: None: cycles only, no times."""
+
+    source: str
+    core: str
+    processor: Processor
+    board: Board | None
+    layers: tuple[Layer, ...]
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of a run."""
+        return sum(layer.macs for layer in self.layers)
+
+    @property
+    def cycles(self) -> float:
+        """Modelled cycles of a run, without what memory adds."""
+        return sum(layer.cycles for layer in self.layers)
+
+    @property
+    def instructions(self) -> float:
+        """Instructions of a run."""
+        return sum(layer.instructions for layer in self.layers)
+
+    @property
+    def ms(self) -> float | None:
+        """Estimated milliseconds of a run."""
+        times = [layer.ms for layer in self.layers if layer.ms is not None]
+        return sum(times) if self.board else None
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """Between which milliseconds a run is expected."""
+        if self.board is None or self.ms is None:
+            return None
+        return self.ms * self.board.fit.low, self.ms * self.board.fit.high
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What no table knows, and the sums lack."""
+        found = (name for layer in self.layers for name in layer.missing)
+        return tuple(dict.fromkeys(found))
+
+
+def chosen(
+    core: str | None, board: str | None, ghz: float | None
+) -> tuple[str, Board | None]:
+    """What is asked for.  SettingsError: nobody has measured it."""
+    if board is not None:
+        found = boards.board_of(board)
+        if core not in {None, found.core}:
+            raise SettingsError(
+                f"{board} has {found.core}, not {core}: leave --core out"
+            )
+        if ghz is not None:
+            return found.core, boards.replace_clock(found, ghz)
+        return found.core, found
+    if core is None:
+        raise SettingsError(
+            "say for which --core or --board; cores: " + ", ".join(PROCESSORS)
+        )
+    if core not in PROCESSORS:
+        raise SettingsError(
+            f"no times of {core!r} are known{text.suggested(core, PROCESSORS)}; known: "
+            + ", ".join(PROCESSORS)
+        )
+    return core, None if ghz is None else boards.usual(core, ghz)
+
+
+def pricer(where: ProfileSettings) -> Callable[[bytes], float]:
+    """A function from a .n8 file to its estimated milliseconds.
+
+    SettingsError: there is no time without a board and without a clock, or nothing is
+    known of them.
+    """
+    core, board = chosen(where.core, where.board, where.ghz)
+    if board is None:
+        raise SettingsError(f"{core} has no clock: give --ghz too, or a --board")
+
+    def price(content: bytes) -> float:
+        layers = estimated(content, core, board)
+        return sum(layer.ms for layer in layers if layer.ms is not None)
+
+    return price
+
+
+def estimated(
+    content: bytes,
+    core: str,
+    board: Board | None,
+    *,
+    shapes: Shapes | None = None,
+    source: str = "model",
+) -> tuple[Layer, ...]:
+    """The layers of a .n8 file on a core.  ModelError: it is refused."""
+    processor = PROCESSORS[core]
+    parts = trace(content, processor, shapes=shapes, source=source)
+    table = costs.table(core)
+    memory = lines_of(parts, board.cache if board else processor.cache)
+    return tuple(
+        layer_of(part, table, board, lines)
+        for part, lines in zip(parts, memory, strict=True)
+    )
+
+
+@takes("network", "profile")
+def profile_model(
+    path: str | Path, *, settings: Settings = DEFAULTS, **_keywords: Any
+) -> Profile:
+    """How long a .n8 file takes on a core, layer by layer, by one thread.
+
+    Nothing is emulated and nothing runs on a board: the times are estimates, with a
+    range. Without a board and without a clock there are modelled cycles only.
+    Neon8Error: the file cannot be read or is refused, or nothing is known of the core.
+    """
+    try:
+        content = read_file(path)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    where, open_ones = settings.profile, settings.network.shapes or {}
+    shapes = {name: fixed(path, name, dims) for name, dims in open_ones.items()}
+    core, board = chosen(where.core, where.board, where.ghz)
+    layers = estimated(content, core, board, shapes=shapes or None, source=str(path))
+    return Profile(
+        source=str(path),
+        core=core,
+        processor=PROCESSORS[core],
+        board=board,
+        layers=layers,
+    )
+
+
+def lines_of(parts: tuple[Part, ...], cache: int) -> list[float]:
+    """Cache lines that each part brings from memory.
+
+    Weights once, unless those of the whole model stay; of what it reads and writes,
+    what is beyond the cache.
+    """
+    packed = sum(part.step.packed for part in parts if part.step)
+    found = []
+    for part in parts:
+        weights = part.step.packed if part.step and packed > cache else 0
+        moved = (part.bytes_read, part.bytes_written)
+        found.append((weights + sum(max(0, size - cache) for size in moved)) / LINE)
+    return found
+
+
+def layer_of(part: Part, table: Table, board: Board | None, lines: float) -> Layer:
+    """One part's."""
+    split = table.split(part)
+    total = split.total
+    waits = board.fit.line * lines * board.ghz / board.fit.factor if board else 0.0
+    shares = {
+        "kernel": split.kernel.cycles,
+        "epilogue": split.epilogue.cycles,
+        "C code": split.around.cycles,
+        "memory": waits,
+    }
+    return Layer(
+        name=part.name,
+        operation=part.operation,
+        kernel=part.step.kernel if part.step else "",
+        macs=part.step.macs if part.step else 0,
+        instructions=total.instructions,
+        cycles=total.cycles,
+        lines=lines,
+        ms=time_of(total.cycles, lines, board) if board else None,
+        bound=max(shares, key=lambda name: shares[name]),
+        advice=advice(part.step) if part.step else "",
+        missing=split.missing,
+    )
+
+
+def time_of(cycles: float, lines: float, board: Board) -> float:
+    """Milliseconds."""
+    return (board.fit.factor * cycles / board.ghz + board.fit.line * lines) / 1e6
+
+
+def advice(step: StepInfo) -> str:
+    """What would make a layer faster, as far as its plan shows."""
+    if step.reason:
+        return f"runs in float32: {step.reason}"
+    if step.passed:
+        return f"{step.passed} would be faster, but it {step.lack}"
+    if step.macs and step.dtype == "int8" and len(step.shape) > 1:
+        channels = step.shape[1]
+        full = -(-channels // 8) * 8
+        if step.operation == "conv2d" and 1 - channels / full > WASTE:
+            return f"{channels} channels cost as much as {full}"
+    return ""
