@@ -20,7 +20,7 @@ HELP = f"""\
 examples:
   neon8 report net.onnx net.scales.json net.n8 --data test.npz -o report.html
   neon8 report net.onnx net.scales.json net.n8 --data photos/ --preprocess p.toml \\
-      --calib net.calib --target aarch64 -o report.html
+      --calib net.calib --boards rpi3b+ rpi5 --target aarch64 -o report.html
   neon8 report net.onnx new.scales.json new.n8 --data test.npz \\
       --compare old.scales.json --fail-if "loss > 0.5" --fail-if "worse > 0" -o r.md
 
@@ -28,7 +28,8 @@ It measures as evaluate and diagnose do: what int8 costs and where, layer by lay
 kernels, scales, weights, guards and remedies, and the samples that lose most. The HTML
 file needs no network and no other file. Take other samples than for the calibration.
 The diagnosis takes the first 20 of them. The int8 network runs here, with the bytes of
-the device; --target and --cpu say whose kernels are named.
+the device; --target and --cpu say whose kernels are named, and --boards for which
+boards the time of a run is estimated, as `neon8 profile` does.
 
 --fail-if "NAME OPERATOR NUMBER", with > >= < <= == or !=, may be given several times.
 The report is written all the same, and the exit status is 3 if one holds. NAME is

@@ -81,7 +81,7 @@ def dots(curve: Sequence[Dot], across: str) -> list[Point]:
     known = [
         (float(getattr(each, across)), each.sqnr_db)
         for each in curve
-        if each.sqnr_db is not None
+        if each.sqnr_db is not None and getattr(each, across) is not None
     ]
     if not known:
         return []

@@ -5,7 +5,7 @@ Whatever evaluate, diagnose, inspect and solve have values for is such a value h
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from neon8.evaluate.metrics import Evaluation
@@ -38,13 +38,44 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    """How long a run takes on a core that is not here, in milliseconds."""
+class LayerTime:
+    """What a layer takes of a run.  bound: where most of it goes.  advice: "" for none.
 
+    share: of the time of the run.
+    """
+
+    name: str
+    kernel: str
+    ms: float
+    share: float
+    bound: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """How long a run takes on a board that is not here, in milliseconds: an estimate.
+
+    low, high: its range.  layers: in order of execution.
+    """
+
+    board: str
+    title: str
     core: str
+    ms: float
     low: float
     high: float
     command: str
+    layers: tuple[LayerTime, ...]
+
+    def of(self, layer: str) -> LayerTime | None:
+        """What a layer takes, all its steps together; None if it has none."""
+        mine = [each for each in self.layers if each.name == layer]
+        if not mine:
+            return None
+        longest = max(mine, key=lambda each: each.ms)
+        ms, share = (sum(getattr(e, n) for e in mine) for n in ("ms", "share"))
+        return replace(longest, ms=ms, share=share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,11 +244,13 @@ class Compared:
 class Point:
     """A step of a search for more bits.
 
-    cost: relative to the plain table.  size: of the .n8 file, in bytes.
+    cost: relative to the plain table.  size: of the .n8 file, in bytes.  ms: estimated,
+    None where the search was not for a board.
     """
 
     cost: float
     size: int
+    ms: float | None
     sqnr_db: float | None
     changed: tuple[str, ...]
     to: str

@@ -15,7 +15,7 @@ from neon8.settings.fields import meant
 if TYPE_CHECKING:
     from neon8.evaluate.confidence import Interval
     from neon8.evaluate.metrics import Evaluation
-    from neon8.report.facts import Compared, Figure
+    from neon8.report.facts import Compared, Figure, Prediction
     from neon8.runtime import StepInfo
 
 MEANINGS: Mapping[str, tuple[str, str]] = {
@@ -35,6 +35,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "size": ("bytes", "the .n8 file"),
     "memory": ("bytes", "to run on one thread, weights included"),
     "macs": ("MACs", "multiplications of a run"),
+    "ms": ("ms", "a run on the slowest of --boards, by one thread, estimated"),
     "floats": ("steps", "whose result is float32"),
     "guards": ("kinds", "of guards that fired while scales were chosen"),
     "gain": ("dB", "SQNR over the table of --compare, the least of several"),
@@ -161,6 +162,15 @@ def of_model(
 def of_table(guards: int, command: str) -> list["Figure"]:
     """What the scale table says."""
     return [_figure("guards", guards, command)]
+
+
+def of_predictions(found: Sequence["Prediction"]) -> list["Figure"]:
+    """What the slowest board takes."""
+    if not found:
+        return []
+    worst = max(found, key=lambda each: each.ms)
+    made = _figure("ms", worst.ms, worst.command, worst.low, worst.high)
+    return [replace(made, meaning=f"a run on {worst.title}, one thread, estimated")]
 
 
 def of_compared(others: Sequence["Compared"], command: str) -> list["Figure"]:

@@ -23,6 +23,7 @@ from neon8.report import figures, search
 from neon8.report.compared import compared, load_table
 from neon8.report.facts import Report, SampleFacts, Values
 from neon8.report.layers import layers_of, seen_values, tensors_of
+from neon8.report.predicted import predicted
 from neon8.report.samples import Book, Kept
 from neon8.runtime import Model, StepInfo
 from neon8.runtime.emulate import EmulatedModel
@@ -69,6 +70,9 @@ def report_model(
         raise CompileError(f"{onnx}: {text}; a report needs a network that runs whole")
     others = [(path, load_table(path, graph.digest)) for path in wanted.others]
     curve = () if wanted.search is None else search.load(wanted.search, graph.digest)
+    predictions = tuple(
+        predicted(Path(compiled), name, settings) for name in wanted.boards
+    )
     seen: dict[str, Values] = {}
     if wanted.calibration is not None:
         observation = calib_file.load(wanted.calibration)
@@ -116,6 +120,7 @@ def report_model(
             *figures.of_evaluation(evaluation, said.evaluate),
             *figures.of_model(facts.size, memory.total(), steps, said.inspect),
             *figures.of_table(len(diagnosis.guards), said.inspect_table),
+            *figures.of_predictions(predictions),
             *figures.of_compared(found, said.report),
         ),
         evaluation=evaluation,
@@ -127,6 +132,7 @@ def report_model(
         confusions=book.confusions(),
         compared=found,
         curve=curve,
+        predictions=predictions,
     )
 
 

@@ -8,20 +8,24 @@ and the page allows no script but its own.
 import base64
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import PurePath
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from neon8.inspection.diagnosis import summary
 from neon8.inspection.plan import certificate, geometry, memory, scheme
 from neon8.report import charts, words
-from neon8.report.facts import FORMAT, LayerFacts, Report
+from neon8.report.facts import FORMAT, LayerFacts, Prediction, Report
 from neon8.report.layout import HEIGHT, WIDTH, Drawing, drawing
 from neon8.text import counted, decimals, number, printable, shape, size
 
 LEVELS = (40, 30, 20, 10)
 """Of dB, where colours change."""
+SHARES = (1, 5, 10, 20)
+"""Of the time in percent, where colours change."""
 UNKNOWN = "none"
 LETTERS = 24
 """That fit a box."""
@@ -39,6 +43,8 @@ class Box:
     alone: str
     error: str
     cost: str
+    share: str
+    ms: str
     x: float
     y: float
 
@@ -65,6 +71,7 @@ def as_html(report: Report) -> str:
     )
     made.filters |= {
         "db": words.decibels,
+        "filename": _filename,
         "short": _short,
         "decimals": decimals,
         "number": number,
@@ -91,6 +98,7 @@ def as_html(report: Report) -> str:
         makers=_makers(report),
         box=(WIDTH, HEIGHT),
         levels=LEVELS,
+        shares=SHARES,
         script=script,
         style=style,
         digest=digest,
@@ -135,13 +143,15 @@ def _picture(report: Report) -> Picture:
             alone="",
             error=UNKNOWN,
             cost=UNKNOWN,
+            share=UNKNOWN,
+            ms="",
             x=placed.nodes[at][0],
             y=placed.nodes[at][1],
         )
         for at, name in enumerate(report.inputs)
     ]
     layers = [
-        _box(at, layer, placed.nodes[first + at])
+        _box(at, layer, placed.nodes[first + at], report.predictions)
         for at, layer in enumerate(report.layers)
     ]
     return Picture(
@@ -152,8 +162,14 @@ def _picture(report: Report) -> Picture:
     )
 
 
-def _box(at: int, layer: LayerFacts, place: tuple[float, float]) -> Box:
+def _box(
+    at: int,
+    layer: LayerFacts,
+    place: tuple[float, float],
+    predictions: Sequence[Prediction],
+) -> Box:
     loss = layer.loss
+    time = predictions[0].of(layer.name) if predictions else None
     alone = None if loss is None else loss.alone_db
     return Box(
         layer=at,
@@ -164,9 +180,18 @@ def _box(at: int, layer: LayerFacts, place: tuple[float, float]) -> Box:
         alone="" if alone is None else words.decibels(alone),
         error=_level(None if loss is None else loss.sqnr_db),
         cost=_level(alone),
+        share=UNKNOWN
+        if time is None
+        else str(sum(time.share >= s / 100 for s in SHARES)),
+        ms="" if time is None else f"{time.ms:.3g} ms",
         x=place[0],
         y=place[1],
     )
+
+
+def _filename(path: str) -> str:
+    """The last part of a path."""
+    return PurePath(path).name
 
 
 def _short(name: str) -> str:

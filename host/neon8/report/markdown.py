@@ -73,9 +73,15 @@ def _summary(report: Report) -> Iterator[str]:
     yield from _table(("figure", "value", "95 % range", "what", "command"), rows)
     if report.predictions:
         yield from _table(
-            ("core", "ms a run", "command"),
+            ("board", "core", "ms a run", "range", "command"),
             [
-                (code(p.core), f"{p.low:.3g} to {p.high:.3g}", code(p.command))
+                (
+                    code(p.board),
+                    p.core,
+                    f"{p.ms:.3g}",
+                    f"{p.low:.3g} to {p.high:.3g}",
+                    code(p.command),
+                )
                 for p in report.predictions
             ],
         )
@@ -191,16 +197,17 @@ def _samples(report: Report) -> Iterator[str]:
 
 def _curve(report: Report) -> Iterator[str]:
     yield ""
-    yield "## Accuracy over cost and size"
+    yield "## Accuracy over cost, size and time"
     rows = [
         (
             "*" if each.best else "",
             f"{each.cost:.3f}",
             str(each.size),
+            "-" if each.ms is None else f"{each.ms:.3g}",
             decibels(each.sqnr_db),
             code(", ".join(each.changed)),
             code(each.to),
         )
         for each in report.curve
     ]
-    yield from _table(("", "cost", "bytes", "SQNR", "changed", "to"), rows)
+    yield from _table(("", "cost", "bytes", "ms", "SQNR", "changed", "to"), rows)

@@ -66,7 +66,7 @@
     for (const each of layers) each.hidden = !each.dataset.name.includes(wanted);
   });
   by("order").addEventListener("change", (event) => {
-    const key = { "so-far": "soFar", alone: "alone", macs: "macs" }[event.target.value];
+    const key = { "so-far": "soFar", alone: "alone", macs: "macs", time: "time" }[event.target.value];
     const rank = (each) => each.dataset[key] === "" ? Infinity : Number(each.dataset[key]);
     list.replaceChildren(...(key ? [...layers].sort((a, b) => rank(a) - rank(b) || 0) : layers));
   });

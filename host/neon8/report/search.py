@@ -37,7 +37,7 @@ def load(path: Path, digest: str) -> tuple[Point, ...]:
 def _point(where: str, step: Any) -> Point:
     if not isinstance(step, dict):
         raise TableError(f"{where}: is no object")
-    value, to = step.get("worst_db"), step.get("to")
+    value, to, ms = step.get("worst_db"), step.get("to"), step.get("ms")
     tensors, best = step.get("tensors"), step.get("best")
     if not isinstance(tensors, list) or not isinstance(best, bool):
         raise TableError(f"{where}: expected a list of tensors, and best")
@@ -47,6 +47,7 @@ def _point(where: str, step: Any) -> Point:
     return Point(
         cost=cost,
         size=integer(f"{where}: size", step.get("size"), 1, MOST_SIZE),
+        ms=None if ms is None else real(f"{where}: ms", ms),
         sqnr_db=None if value is None else real(f"{where}: worst_db", value),
         changed=tuple(string(f"{where}: tensors", each) for each in tensors),
         to="" if to is None else string(f"{where}: to", to),

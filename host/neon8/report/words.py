@@ -17,6 +17,7 @@ NAMES = {
     "size": "size of the .n8 file",
     "memory": "memory",
     "macs": "multiplications",
+    "ms": "time of a run",
     "floats": "float32 results",
     "guards": "guards",
     "gain": "gain over the other table",
@@ -51,6 +52,8 @@ def _said(figure: Figure, value: float) -> str:
         return decibels(value)
     if figure.unit == "bytes":
         return size(int(value)).partition(" (")[0]
+    if figure.unit == "ms":
+        return f"{value:.3g} ms"
     if figure.name == "macs":
         return f"{value / 1e6:.1f} million"
     return f"{value:g}"

@@ -501,6 +501,12 @@ class ReportSettings(Stage):
         option="--compare",
         metavar="OTHER.scales.json",
     )
+    boards: tuple[str, ...] = setting(
+        (),
+        "estimate the time of a run on these, as `neon8 profile --board` does",
+        several(NAME),
+        metavar="NAME",
+    )
     search: Path | None = setting(
         None,
         "the steps of a search for more bits, which `calibrate --curve` wrote",

@@ -64,4 +64,5 @@ def whole(files) -> Report:
         others=[files.other],
         search=files.search,
         shown=4,
+        boards=["rpi3b+", "rpi5"],
     )

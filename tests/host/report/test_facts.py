@@ -15,7 +15,13 @@ from command_lines import succeed
 from cut_nets import NETS, samples
 from neon8.data.picture import picture
 from neon8.data.samples import Sample
-from neon8.errors import CalibrationError, CompileError, ModelError, TableError
+from neon8.errors import (
+    CalibrationError,
+    CompileError,
+    ModelError,
+    SettingsError,
+    TableError,
+)
 from neon8.evaluate.evaluate import Seen
 from neon8.evaluate.heads import Heads
 from neon8.evaluate.scores import Reading
@@ -165,6 +171,29 @@ def made_with(files, table):
     return n8
 
 
+def test_times_are_those_of_profile(whole, files):
+    first, second = whole.predictions
+    for each in (first, second):
+        found = neon8.profile_model(files.n8, board=each.board)
+        assert (each.core, each.ms, (each.low, each.high)) == (
+            found.core,
+            pytest.approx(found.ms),
+            pytest.approx(found.span),
+        )
+        assert [e.ms for e in each.layers] == pytest.approx(
+            [e.ms for e in found.layers]
+        )
+        assert sum(e.share for e in each.layers) == pytest.approx(1)
+    assert first.of("c1").kernel == first.layers[1].kernel != second.of("c1").kernel
+    assert first.of("nowhere") is None
+    assert whole.figure("ms").value == max(first.ms, second.ms)
+
+
+def test_a_board_that_nobody_measured_is_refused(files):
+    with refused(SettingsError, "no board 'rpi99' is known"):
+        report_of(files, boards=["rpi99"])
+
+
 def test_the_search_is_read(whole, files):
     steps = json.loads(files.search.read_text())["steps"]
     assert [each.cost for each in whole.curve] == [each["cost"] for each in steps]
@@ -189,6 +218,7 @@ def test_the_search_is_read(whole, files):
         (step(size="0"), "size: 0 is not a whole number from 1"),
         (step(tensors="[3]"), "tensors: expected a string"),
         (step(to="[3]"), "to: expected a string"),
+        (step(ms='"a"'), "ms: 'a' is not a number"),
         (step(worst_db='"a"'), "worst_db: 'a' is not a number"),
     ],
 )
@@ -246,7 +276,7 @@ def test_json_is_whole_and_plain(whole):
     assert "picture" not in value["samples"][0]
     assert {each["name"] for each in value["figures"]} >= {"loss", "size", "gain"}
     assert value["layers"][0]["steps"][0]["kernel"].startswith("n8_")
-    assert value["predictions"] == []
+    assert [each["board"] for each in value["predictions"]] == ["rpi3b+", "rpi5"]
 
 
 def test_without_labels_the_loss_is_of_agreement(files, tiny):

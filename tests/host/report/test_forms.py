@@ -13,7 +13,6 @@ import pytest
 import neon8
 from command_lines import refuse, succeed
 from neon8.cli.main import main
-from neon8.report.facts import Prediction
 from neon8.report.html import as_html
 from neon8.report.layout import HEIGHT, WIDTH, drawing
 from neon8.report.markdown import as_markdown, code
@@ -77,14 +76,15 @@ def test_the_page_is_small(whole):
     assert len(as_html(whole)) < 100_000
 
 
-def test_all_forms_have_predictions_once_there_are_some(whole):
-    said = Prediction(core="cortex-a53", low=1.5, high=2, command="neon8 profile")
-    assert whole.predictions == ()
-    more = replace(whole, predictions=(said,))
+def test_times_are_there_only_if_they_are_asked_for(whole):
+    without = replace(whole, predictions=())
     for form in (as_html, as_markdown):
-        assert "cortex-a53" in form(more)
-        assert "cortex-a53" not in form(whole)
-        assert "ms a run" not in form(whole)
+        assert "cortex-a53" in form(whole)
+        assert "cortex-a53" not in form(without)
+        assert "ms a run" not in form(without)
+    assert (
+        Page(as_html(without)).count("input") == Page(as_html(whole)).count("input") - 1
+    )
 
 
 def rename(report, name):
