@@ -16,15 +16,7 @@ from neon8.cli.main import COMMANDS, main
 PRINTING = ("evaluate", "compare", "diagnose", "profile", "inspect")
 
 THIRD_PARTY = {
-    *(
-        "cffi",
-        "dask",
-        "distributed",
-        "elftools",
-        "numpy",
-        "onnx",
-        "onnx.reference",
-    ),
+    *("cffi", "dask", "distributed", "elftools", "numpy", "onnx", "onnx.reference"),
     *("jinja2", "onnxruntime", "PIL", "torch", "tqdm", "yaml"),
 }
 CALIBRATES = {"numpy", "cffi", "onnx", "onnxruntime", "PIL"}
