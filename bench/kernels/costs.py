@@ -56,20 +56,29 @@ SHARED = {"n8_igemm_8x8": "n8_igemm", "n8_depthwise_round4": "n8_depthwise"}
 def training() -> Iterator[Path]:
     """The .n8 files from which tables are made."""
     OUT.mkdir(parents=True, exist_ok=True)
-    for number, net in enumerate(drawn.networks()):
+    for number, each in enumerate(drawn.networks()):
         io = ("float", "int8")[number % 2]
-        yield made(net, weights.model(net, weights.draw(net)), io=io)
+        proto = weights.model(each.net, weights.draw(each.net))
+        yield made(each.net, proto, io=io, options=each.options)
     for name in catalogue.NETWORKS:
-        yield made(*catalogue.build(name, small=True), io="float", name=f"small-{name}")
+        net, proto = catalogue.build(name, small=True)
+        yield made(net, proto, io="float", name=f"small-{name}")
 
 
-def made(net: Net, proto: onnx.ModelProto, *, io: str, name: str = "") -> Path:
+def made(
+    net: Net,
+    proto: onnx.ModelProto,
+    *,
+    io: str,
+    name: str = "",
+    options: drawn.Options = drawn.PLAIN,
+) -> Path:
     """A network's .n8 file."""
     path = OUT / f"{name or net.name}.n8"
     source = path.with_suffix(".onnx")
     onnx.save(proto, source)
     data = samples.inputs(net, SAMPLES, seed=report.SHOWN)
-    table = neon8.calibrate_model(source, data, method="minmax", plain=True)
+    table = neon8.calibrate_model(source, data, method="minmax", **options)
     neon8.save_model(neon8.compile_model(source, table, io=io), path)
     source.unlink()
     return path

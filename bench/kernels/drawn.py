@@ -2,6 +2,7 @@
 """Networks of random layers and sizes, of which the tables of costs are made."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,25 +20,44 @@ MOST_MACS, MOST_OF_LAYER = 150e6, 40e6
 LAYERS, ENDS = 16, 3
 OPSET, OPSET_OF_TOKENS = 13, 20
 
-CONVOLUTIONS, MAPS, TOKENS, SEQUENCES, HEADS = 40, 10, 12, 6, 8
-"""How many networks of each kind."""
+Options = dict[str, object]
+PLAIN: Options = {"plain": True}
+VARIANTS: dict[str, Options] = {
+    "": PLAIN,
+    "default": {},
+    "int16": {"plain": True, "bits": 16},
+    "fast": {"plain": True, "fast": True},
+}
+"""How networks are calibrated, by what comes after their names."""
 
 
-def networks() -> Iterator[Net]:
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A network, and keywords of calibrate_model."""
+
+    net: Net
+    options: Options
+
+
+def networks() -> Iterator[Drawn]:
     """All of them."""
-    for kind, count in (
-        (convolutions, CONVOLUTIONS),
-        (maps, MAPS),
-        (tokens, TOKENS),
-        (sequence, SEQUENCES),
-        (heads, HEADS),
-    ):
+    counts = (
+        *(
+            (convolutions, 40, ""),
+            (convolutions, 10, "int16"),
+            (convolutions, 10, "fast"),
+        ),
+        *((maps, 10, ""), (maps, 8, "default"), (maps, 8, "int16")),
+        *((tokens, 12, ""), (tokens, 8, "default"), (tokens, 8, "int16")),
+        *((sequence, 6, ""), (heads, 8, "")),
+    )
+    for kind, count, variant in counts:
         for seed in range(count):
-            name = f"{kind.__name__}{seed}"
+            name = f"{kind.__name__}{seed}{variant}"
             opset = OPSET_OF_TOKENS if kind is tokens else OPSET
             net = Net(name, opset, seed=seed)
             kind(net, np.random.default_rng(seed))
-            yield net
+            yield Drawn(net, VARIANTS[variant])
 
 
 def convolutions(net: Net, rng: np.random.Generator) -> None:
