@@ -74,8 +74,8 @@ def test_every_box_leads_to_its_layer(opened, whole):
     assert links.count() == len(whole.layers)
     for at, layer in enumerate(whole.layers):
         links.nth(at).click()
-        details = page.locator(f"#layer-{at}")
-        assert details.evaluate("each => each.open")
+        details = page.locator(f"#layer-{at}[open]")
+        details.wait_for()
         assert details.locator("summary").evaluate(
             "each => each === document.activeElement"
         )
@@ -157,7 +157,7 @@ def test_layers_are_found_and_ordered(opened, whole):
     shown = page.locator("#list > details:visible")
     assert shown.locator(".name").all_text_contents() == ["fc"]
     page.locator("a.node").first.click()  # what was hidden is found all the same
-    assert page.locator("#layer-0").is_visible()
+    page.locator("#layer-0").wait_for(state="visible")
     page.get_by_label("Find").fill("")
     page.get_by_label("Order").select_option("what costs most alone")
     names = shown.locator(".name").all_text_contents()
@@ -196,9 +196,9 @@ def test_by_keyboard_alone(opened):
         if page.evaluate("document.activeElement.matches('a.node')"):
             break
     page.keyboard.press("Enter")
-    assert page.locator("#layer-0").evaluate("each => each.open")
+    page.locator("#layer-0[open]").wait_for()
     page.keyboard.press("Enter")  # the summary has the focus
-    assert not page.locator("#layer-0").evaluate("each => each.open")
+    page.locator("#layer-0:not([open])").wait_for()
 
 
 def test_nothing_is_wider_than_the_screen(opened):
@@ -258,5 +258,5 @@ def test_a_large_network_is_there_at_once(browser, whole, tmp_path):
     )
     assert max(paints) < FIRST_PAINT
     page.locator("a.node").nth(LAYERS - 1).click()
-    assert page.locator(f"#layer-{LAYERS - 1}").evaluate("each => each.open")
+    page.locator(f"#layer-{LAYERS - 1}[open]").wait_for()
     page.close()
