@@ -8,6 +8,7 @@ when the version of the format changes; their bytes need not be the same then.
 """
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,7 @@ def make(name: str, folder: Path) -> bytes:
     chance = np.random.default_rng(5)
     samples = [{"x": chance.normal(0, 1, usual).astype(np.float32)} for _ in range(2)]
     table = neon8.calibrate_model(path, samples, shapes={"x": usual}, method="minmax")
+    table = replace(table, shapes={})  # at first the least, which is quick to run
     keep = ["Add_u"] if name == "speech" else []
     return neon8.compile_model(path, table, shapes={"x": bounds}, keep_float=keep)
 
