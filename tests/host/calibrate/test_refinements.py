@@ -59,8 +59,8 @@ def test_one_after_the_other(path, tmp_path, monkeypatch):
     output = tmp_path / "net.scales.json"
     monkeypatch.setattr(thorough, "noted", lambda _found, table: marked(table))
 
-    def more_bits(network, table, samples, goal, *, judge, watch):
-        assert judge == settings.judge
+    def more_bits(network, table, samples, goal, *, judge, price, watch):
+        assert (judge, price) == (settings.judge, None)
         found = budget.search(
             *(network.file, network.graph, table, goal),
             ranking=[each.inputs for each in samples],
