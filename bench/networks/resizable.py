@@ -47,6 +47,16 @@ def images(*sizes: tuple[int, int]) -> tuple[tuple[int, ...], ...]:
     return tuple((1, 3, *size) for size in sizes)
 
 
+UNET = Resizable(
+    small=Case(
+        bounds="1,3,32..96:16,32..96:16",
+        shapes=images((32, 32), (48, 96), (96, 80)),
+    ),
+    full=Case(
+        bounds="1,3,128..512:16,128..512:16",
+        shapes=images((256, 256), (128, 512), (512, 512)),
+    ),
+)
 NETWORKS = {
     "ppocr_detector": Resizable(
         small=Case(
@@ -58,26 +68,8 @@ NETWORKS = {
             shapes=images((320, 320), (320, 640), (640, 640), (960, 736), (1280, 1280)),
         ),
     ),
-    "unet": Resizable(
-        small=Case(
-            bounds="1,3,32..96:16,32..96:16",
-            shapes=images((32, 32), (48, 96), (96, 80)),
-        ),
-        full=Case(
-            bounds="1,3,128..512:16,128..512:16",
-            shapes=images((256, 256), (128, 512), (512, 512)),
-        ),
-    ),
-    "unet_bilinear": Resizable(
-        small=Case(
-            bounds="1,3,32..96:16,32..96:16",
-            shapes=images((32, 32), (48, 96), (96, 80)),
-        ),
-        full=Case(
-            bounds="1,3,128..512:16,128..512:16",
-            shapes=images((256, 256), (128, 512), (512, 512)),
-        ),
-    ),
+    "unet": UNET,
+    "unet_bilinear": UNET,
     "ppocr_recogniser": Resizable(
         small=Case(
             bounds="1,3,48,32..336:8",

@@ -70,8 +70,7 @@ class Table:
             if rates is None:
                 missing.append(call.kernel)
                 continue
-            inner = work.inner(call)
-            rest = [a - b for a, b in zip(work.terms_of(call), inner, strict=True)]
+            inner, rest = work.split_terms(call)
             kernel += times(call, rates, inner)
             epilogue += times(call, rates, rest)
         known = [self.around[key] for key in work.keys(part) if key in self.around]

@@ -68,7 +68,6 @@ class Profile:
 
     source: str
     core: str
-    processor: Processor
     board: Board | None
     layers: tuple[Layer, ...]
 
@@ -141,12 +140,7 @@ def pricer(where: ProfileSettings) -> Callable[[bytes], float]:
     core, board = chosen(where.core, where.board, where.ghz)
     if board is None:
         raise SettingsError(f"{core} has no clock: give --ghz too, or a --board")
-
-    def price(content: bytes) -> float:
-        layers = estimated(content, core, board)
-        return sum(layer.ms for layer in layers if layer.ms is not None)
-
-    return price
+    return lambda content: estimated(content, core, board).ms or 0.0
 
 
 def estimated(
@@ -156,16 +150,17 @@ def estimated(
     *,
     shapes: Shapes | None = None,
     source: str = "model",
-) -> tuple[Layer, ...]:
-    """The layers of a .n8 file on a core.  ModelError: it is refused."""
+) -> Profile:
+    """The profile of a .n8 file on a core.  ModelError: it is refused."""
     processor = PROCESSORS[core]
     parts = trace(content, processor, shapes=shapes, source=source)
     table = costs.table(core)
     memory = lines_of(parts, board.cache if board else processor.cache)
-    return tuple(
+    layers = tuple(
         layer_of(part, table, board, lines)
         for part, lines in zip(parts, memory, strict=True)
     )
+    return Profile(source=source, core=core, board=board, layers=layers)
 
 
 @takes("network", "profile")
@@ -185,14 +180,7 @@ def profile_model(
     where, open_ones = settings.profile, settings.network.shapes or {}
     shapes = {name: fixed(path, name, dims) for name, dims in open_ones.items()}
     core, board = chosen(where.core, where.board, where.ghz)
-    layers = estimated(content, core, board, shapes=shapes or None, source=str(path))
-    return Profile(
-        source=str(path),
-        core=core,
-        processor=PROCESSORS[core],
-        board=board,
-        layers=layers,
-    )
+    return estimated(content, core, board, shapes=shapes or None, source=str(path))
 
 
 def lines_of(parts: tuple[Part, ...], cache: int) -> list[float]:

@@ -231,11 +231,11 @@ def keys(part: Part) -> tuple[str, ...]:
     return (f"{part.operation} {part.calls[0].kernel}", part.operation)
 
 
-def inner(call: Call) -> tuple[float, ...]:
-    """The terms without those of tiles alone: what is left without a depth is 0."""
+def split_terms(call: Call) -> tuple[Terms, Terms]:
+    """Of one call: those of its inner loops, and what is left without a depth."""
     found = terms_of(call)
     if not call.kernel.startswith("n8_igemm"):
-        return found
+        return found, (0,) * len(found)
     sizes = (*call.sizes[:2], 0, 0, call.sizes[4], 0, *call.sizes[6:])
     alone = terms_of(replace(call, sizes=sizes))
-    return tuple(a - b for a, b in zip(found, alone, strict=True))
+    return tuple(a - b for a, b in zip(found, alone, strict=True)), alone

@@ -255,7 +255,7 @@ class Model(Closable):
         rows = lib.ffi.new("int32_t[][8]", [list(shapes[name]) for name in self.inputs])
         out = lib.ffi.new("struct n8_model **")
         refusal = lib.ffi.new("struct n8_model_error *")
-        handle = self._open_handle()
+        handle = self.handle
         status = lib.lib.n8_model_reshape(handle, rows, out, refusal)
         text = ", ".join(
             f"{name} {'x'.join(map(str, s))}" for name, s in shapes.items()
@@ -278,7 +278,7 @@ class Model(Closable):
     def facts(self) -> ModelFacts:
         """The file that the model was opened from."""
         lib, facts = self._library, self._library.ffi.new("struct n8_model_facts *")
-        check(lib, lib.lib.n8_model_describe(self._open_handle(), facts), self.source)
+        check(lib, lib.lib.n8_model_describe(self.handle, facts), self.source)
         return ModelFacts(
             version=facts.version,
             size=facts.file_size,
@@ -291,7 +291,7 @@ class Model(Closable):
     def memory(self) -> Memory:
         """What the model takes, and what each of its sessions will."""
         lib, memory = self._library, self._library.ffi.new("struct n8_memory *")
-        check(lib, lib.lib.n8_model_memory(self._open_handle(), memory), self.source)
+        check(lib, lib.lib.n8_model_memory(self.handle, memory), self.source)
         return memory_of(lib, memory)
 
     @property
@@ -300,7 +300,7 @@ class Model(Closable):
         lib = self._library
         info = lib.ffi.new("struct n8_step_info *")
         steps: list[StepInfo] = []
-        handle = self._open_handle()
+        handle = self.handle
         while lib.lib.n8_model_step(handle, len(steps), info) == lib.lib.N8_OK:
             same = values_of(lib, info, self.source)
             output = self._tensor(info.output)
@@ -331,7 +331,7 @@ class Model(Closable):
 
         The result depends on neither.
         """
-        lib, handle = self._library, self._open_handle()
+        lib, handle = self._library, self.handle
         if pool is not None and threads is not None:
             raise SetupError("a session has its own threads or a pool, not both")
         if pool is None:
@@ -362,9 +362,6 @@ class Model(Closable):
     @property
     def handle(self) -> Any:
         """The struct n8_model, for modules that call the library themselves."""
-        return self._open_handle()
-
-    def _open_handle(self) -> Any:
         if self._handle is None:
             raise ModelError(f"{self.source}: the model has been closed")
         return self._handle
@@ -401,7 +398,7 @@ class Model(Closable):
     def _tensor(self, number: int) -> Fields:
         """The fields of struct n8_tensor_info of a tensor by its number."""
         lib, info = self._library, self._library.ffi.new("struct n8_tensor_info *")
-        status = lib.lib.n8_model_tensor(self._open_handle(), number, info)
+        status = lib.lib.n8_model_tensor(self.handle, number, info)
         check(lib, status, self.source)
         return values_of(lib, info, self.source)
 
