@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "include/neon8.h"
+#include "status.h"
 
 const char *n8_version(void) {
     return N8_VERSION;
@@ -31,4 +31,12 @@ const char *n8_status_string(enum n8_status status) {
         return "the model does not run at these shapes";
     }
     return "unknown status";
+}
+
+bool n8_is_zero(const uint32_t *words, size_t bytes) {
+    uint32_t any = 0;
+    for (size_t i = 0; i < bytes / sizeof *words; i++) {
+        any |= words[i];
+    }
+    return any == 0;
 }

@@ -93,7 +93,8 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
         return N8_E_ARGUMENT;
     }
     *out = NULL;
-    if (shape == NULL || weights == NULL || epilogue == NULL || epilogue->type == N8_TYPE_S16 ||
+    if (shape == NULL || weights == NULL || epilogue == NULL || !N8_NOTHING_RESERVED(shape) ||
+        !N8_NOTHING_RESERVED(epilogue) || epilogue->type == N8_TYPE_S16 ||
         !aligned(epilogue->bias) || !aligned(epilogue->multiplier) ||
         !aligned(epilogue->bias_f32) || !aligned(epilogue->slope)) {
         return N8_E_ARGUMENT;

@@ -168,7 +168,8 @@ static enum n8_status begin(const void *bytes, size_t size, const struct n8_mode
                             struct n8_reader *reader, struct n8_kernels *kernels) {
     const struct n8_model_options plain = {0};
     const struct n8_model_options *given = options == NULL ? &plain : options;
-    if (bytes == NULL || (given->shapes != NULL && given->largest != 0)) {
+    if (bytes == NULL || (given->shapes != NULL && given->largest != 0) ||
+        !N8_NOTHING_RESERVED(given)) {
         return N8_E_ARGUMENT;
     }
     N8_TRY(n8_kernels_select(given->isa, kernels));
@@ -303,7 +304,8 @@ enum n8_status n8_model_bounds(const struct n8_model *model, size_t index, size_
     if (axis >= (size_t)in->rank) {
         return N8_E_ARGUMENT;
     }
-    *out = (struct n8_dimension){in->onnx_dims[axis], in->onnx_dims[axis], 1, 8 * index + axis};
+    *out = (struct n8_dimension){
+        .lo = in->onnx_dims[axis], .hi = in->onnx_dims[axis], .step = 1, .same = 8 * index + axis};
     return N8_OK;
 }
 

@@ -15,6 +15,9 @@ enum n8_status n8_session_create(const struct n8_model *model,
         return N8_E_ARGUMENT;
     }
     *out = NULL;
+    if (options != NULL && !N8_NOTHING_RESERVED(options)) {
+        return N8_E_ARGUMENT;
+    }
     struct n8_threads *pool = options == NULL ? NULL : options->pool;
     const int32_t own = options == NULL ? 1 : options->threads;
     if (model == NULL || (pool == NULL ? own < 1 || own > N8_MAX_THREADS : own != 0)) {

@@ -9,6 +9,10 @@
 /// The library prints nothing, keeps no global state and never sets errno. Every
 /// fallible function returns enum n8_status and leaves *out NULL on error. Equation
 /// numbers refer to docs/numerics.md.
+///
+/// Structs end in room for later releases, `reserved`. What a caller fills in holds zeros there,
+/// as it does after `= {0}`, or the call returns N8_E_ARGUMENT; what the library fills in does,
+/// too. docs/howto/c-library.md promises what no release of this ABI changes.
 #ifndef NEON8_H
 #define NEON8_H
 
@@ -97,6 +101,7 @@ struct n8_tensor_info {
     uint32_t shared; ///< number of the tensor that it shares with, or its own
     size_t offset;   ///< of its first value in the arena
     size_t stride;   ///< bytes from pixel to pixel, whose channels are neighbours
+    uint32_t reserved[8];
 };
 
 /// One step of the plan, for those who want to look before they run. Fields that an operation
@@ -124,6 +129,7 @@ struct n8_step_info {
     const char *lack;   ///< what the layer lacks for that one
     size_t tables;      ///< table, image: how many, one for all channels or some for each
     size_t spared;      ///< bytes of packed weights that it gave up to fit max_bytes, and speed
+    uint32_t reserved[16];
 };
 
 /// What is known of a model file as a whole.
@@ -134,6 +140,7 @@ struct n8_model_facts {
     uint64_t data_size;        ///< of its arrays
     uint8_t source_digest[32]; ///< SHA-256 of the ONNX file
     size_t tensor_count, step_count, input_count, output_count;
+    uint32_t reserved[8];
 };
 
 /// Memory in bytes. An opened model takes tables + packed; each of its sessions takes arena +
@@ -146,6 +153,7 @@ struct n8_memory {
     uint64_t arena;  ///< activations
     uint64_t arena_least;
     uint64_t scratch; ///< of one thread
+    uint32_t reserved[8];
 };
 
 enum n8_limits {
@@ -160,12 +168,14 @@ struct n8_model_options {
     const int32_t (*shapes)[8]; ///< dimensions of each input, for a model some of which are open;
                                 ///< NULL: the usual ones
     int32_t largest; ///< not 0: the largest that open dimensions may be; no `shapes` then
+    uint32_t reserved[9];
 };
 
 /// What a dimension of an input may be.
 struct n8_dimension {
     int32_t lo, hi, step;
     size_t same;
+    uint32_t reserved[4];
 };
 
 /// Why a model was refused. `name` is that of the layer or tensor at fault, or NULL: it points
@@ -175,12 +185,14 @@ struct n8_model_error {
     const char *name;   ///< of the layer if step >= 0, else of the tensor
     int32_t step;       ///< its index, or -1
     int32_t axis;       ///< of an input: the dimension that it may not have, or -1
+    uint32_t reserved[8];
 };
 
 /// Options of a session. The result of a run depends on none of them.
 struct n8_session_options {
     int32_t threads;         ///< of the session's own, 1 to 64; 0 with a pool
     struct n8_threads *pool; ///< runs on these threads instead, or NULL
+    uint32_t reserved[12];
 };
 
 /// Version of the library, "major.minor.patch".
@@ -313,6 +325,7 @@ struct n8_conv2d_shape {
     int32_t pad_top, pad_left; ///< the pad at the far ends follows from the output size
     int32_t groups;
     int32_t in_lo, in_hi;
+    uint32_t reserved[6];
 };
 
 /// What becomes of the int32 accumulators. `type` selects: N8_TYPE_S32 stores acc'' = acc + bias
@@ -329,6 +342,7 @@ struct n8_conv2d_epilogue {
     float residual_scale;
     int32_t residual_zero_point;
     int32_t zero_point, lo, hi;
+    uint32_t reserved[7];
 };
 
 /// Packs weights [O][kh][kw][I / groups] for this processor. They are -127 .. 127, or -128 where

@@ -144,7 +144,8 @@ enum n8_status n8_read_bounds(struct n8_reader *r, size_t index, size_t axis,
         axis >= row.rank) {
         return N8_E_ARGUMENT;
     }
-    *out = (struct n8_dimension){row.dims[axis], row.dims[axis], 1, 8 * index + axis};
+    *out = (struct n8_dimension){
+        .lo = row.dims[axis], .hi = row.dims[axis], .step = 1, .same = 8 * index + axis};
     uint32_t number, its;
     if (row.dims[axis] >= 0) {
         return N8_OK;
