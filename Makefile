@@ -3,6 +3,7 @@
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
 .PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser demo test bench
+.PHONY: packaging abi
 .PHONY: bench-host bench-kernels costs accuracy docs doxygen lint clean
 .PHONY: armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
 
@@ -33,6 +34,12 @@ clang: setup # any will do; cross/clang.cmake takes the newest
 
 browser: setup ## install Chromium, in which the pages of neon8 report are tested
 	@cross/setup.sh chromium:chromium
+
+packaging: setup ## install what the packages of the C library are tested with
+	@cross/setup.sh abidw:abigail-tools
+
+abi: packaging ## store the binary interface of the C library, with each release
+	@.venv/bin/python tests/packages/shared/abi.py
 
 sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py

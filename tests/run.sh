@@ -105,7 +105,7 @@ emulated() { # MACHINE [PYTEST OPTIONS]
 }
 
 step "set-up" make -j2 --no-print-directory native native-asan native-tsan aarch64 armv7 sysroot \
-    armv7-softfp native-clang aarch64-clang armv7-clang doxygen browser llvm
+    armv7-softfp native-clang aarch64-clang armv7-clang doxygen browser llvm packaging
 [ "$failed" = 0 ] || exit 1
 step "lint" tests/lint.sh
 # Those that take longest come first, and no two of one build follow each other.
@@ -130,6 +130,7 @@ beside "sessions under tsan" checks native-tsan
 beside "e2e native" "$python" -m pytest tests/e2e
 beside "docs" make --no-print-directory docs
 beside "elf audit" "$python" -m pytest tests/elf
+beside "packages" "$python" -m pytest -n 1 tests/packages
 step "host" "$python" -m pytest -n 2 tests/host
 
 echo

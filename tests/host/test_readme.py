@@ -117,7 +117,7 @@ NAMED = re.compile(
     r"\b(?:host|runtime|asm|bench|tests|cross|docs)/[\w/]+\.(?:py|c|h|inc|S|md|sh|cmake)\b"
 )
 """A file of this checkout, as comments and documentation name it."""
-BINARY = (".n8", ".onnx", ".png")
+BINARY = (".gz", ".n8", ".onnx", ".png")
 RECIPES = {
     *("CONTRIBUTING.md", "test_recipes.py"),
     *(path.name for path in (ROOT / "docs/recipes").iterdir()),
