@@ -10,6 +10,8 @@ from neon8.evaluate.metrics import Evaluation as Evaluation
 from neon8.formats.conversion import convert_table as convert_table
 from neon8.inspection.describe import inspect_file as inspect_file
 from neon8.ir.graph import Graph as Graph
+from neon8.package.package import Packaged as Packaged
+from neon8.package.package import package_model as package_model
 from neon8.pipeline import calibrate_model as calibrate_model
 from neon8.pipeline import load_graph as load_graph
 from neon8.pipeline import load_observation as load_observation

@@ -38,6 +38,7 @@ COMMANDS = (
     "diagnose",
     "report",
     "profile",
+    "package",
     "qat",
     "inspect",
     "convert",

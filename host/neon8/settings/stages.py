@@ -14,6 +14,7 @@ from typing import Any
 
 from neon8.errors import SettingsError
 from neon8.machines import DEFAULT_CPU, EMULATIONS, NATIVE, TARGETS
+from neon8.prebuilt import TARGETS as PREBUILT
 from neon8.quant.scale_table import BITS, PRECISIONS, TABLE_SCHEMES, WEIGHTS16
 from neon8.settings import methods
 from neon8.settings.fields import (
@@ -559,6 +560,52 @@ class ConvertSettings(Stage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PackageSettings(Stage):
+    """What a package has."""
+
+    targets: tuple[str, ...] = setting(
+        (),
+        "a machine that it is for; may be given for several (default: all that there "
+        "are for Linux, or for Android)",
+        several(one_of(PREBUILT), repeated=True),
+        option="--target",
+        metavar="linux-aarch64",
+    )
+    embed: bool = setting(
+        False, "the model is in the code, and no file beside it", flag()
+    )
+    name: str | None = setting(
+        None,
+        "what the package is called, made into a name that C, Python and Java take "
+        "(default: the name of the file)",
+        NAME,
+        metavar="NAME",
+    )
+    labels: Path | None = setting(
+        None, "a text file with the names of the classes, a line for each", path()
+    )
+    preprocess: Any = setting(
+        None,
+        "how images become inputs, for the constants in the code; a TOML file",
+        PREPROCESS,
+        metavar="P.toml",
+    )
+    sample: Path | None = setting(
+        None,
+        "what the example runs on, as `neon8 run --input` takes it (default: made up)",
+        path(),
+        option="--input",
+        metavar="X.npy",
+    )
+    check: bool = setting(
+        True, "build the example, run it, and compare its bytes with this PC's", flag()
+    )
+    force: bool = setting(
+        False, "replace a folder that has other files than those of a package", flag()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainSettings(Stage):
     """How a network is trained with simulated rounding, its last third frozen."""
 
@@ -596,6 +643,7 @@ class Settings:
     report: ReportSettings = ReportSettings()
     convert: ConvertSettings = ConvertSettings()
     train: TrainSettings = TrainSettings()
+    package: PackageSettings = PackageSettings()
 
     def __repr__(self) -> str:
         """What differs from the defaults."""

@@ -32,6 +32,7 @@ LOADED = {
     "diagnose": CALIBRATES,
     "profile": {"numpy", "cffi"},
     "report": {*CALIBRATES, "jinja2"},
+    "package": {"numpy", "cffi", "jinja2"},
     "qat": {"numpy", "cffi", "onnx", "torch", "tqdm"},  # torch loads tqdm
     "convert": {"numpy", "onnx", "yaml"},
     "inspect": {"numpy", "cffi", "onnx", "yaml", "elftools"},
@@ -81,6 +82,7 @@ def words(tiny, tmp_path_factory):
         "diagnose": (tiny.onnx, tiny.table, *data, "--top", 1),
         "profile": (tiny.n8, "--board", "rpi4"),
         "report": (tiny.onnx, tiny.table, tiny.n8, *data, "--top", 1),
+        "package": (tiny.n8, "--for", "cmake", "--no-check"),
         "qat": (f"{model}:build", "--data", tiny.labelled, "--batch", 4),
         "convert": (tiny.table, "--to", "ncnn"),
         "inspect": (tiny.n8,),

@@ -26,11 +26,13 @@ FUNCTIONS = {
     "report": neon8.report_model,
     "convert": neon8.convert_table,
     "inspect": neon8.inspect_file,
+    "package": neon8.package_model,
 }
 EVERY = [(stage, name) for stage in STAGES for name in settings_of(STAGES[stage])]
 
 
-ONCE = [each for each in STAGES if each not in ("run", "compile", "compare", "train")]
+TWICE = ("run", "compile", "compare", "train", "package")
+ONCE = [each for each in STAGES if each not in TWICE]
 """Stages of which no two have a field of one name."""
 
 

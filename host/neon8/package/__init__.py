@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an .n8 file to a folder that a user's build takes: library, wrapper, example."""
