@@ -5,7 +5,7 @@
 .PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser demo test bench
 .PHONY: packaging abi
 .PHONY: bench-host bench-kernels costs accuracy docs doxygen lint clean
-.PHONY: armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
+.PHONY: prebuilt armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ abi: packaging ## store the binary interface of the C library, with each release
 
 sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py
+
+prebuilt: setup ## build the library for all targets in build/prebuilt
+	@cross/prebuilt.sh
 
 demo: export N8_EXTRA = demo # torch and all else are for the tests
 demo: native sysroot ## handwritten digits: FP32, int8 here, int8 on emulated ARM
