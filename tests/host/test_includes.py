@@ -19,6 +19,7 @@ ORDER = (
     "memory",
     "exec",
     "ops",
+    "java",
 )
 """Each includes those above it and none below; CONTRIBUTING.md says what they are."""
 
