@@ -35,7 +35,9 @@ autodoc_typehints = "description"
 # Doxygen reads the public header, Breathe makes pages of what it finds.
 breathe_default_project = "neon8"
 breathe_domain_by_extension = {"h": "c"}
-breathe_projects_source = {"neon8": (str(ROOT / "runtime/include"), ["neon8.h"])}
+breathe_projects_source = {
+    "neon8": (str(ROOT / "runtime/include"), ["neon8.h", "neon8.hpp"])
+}
 breathe_doxygen_config_options = {
     "MACRO_EXPANSION": "YES",
     "PREDEFINED": "N8_API= __attribute__(x)=",

@@ -14,7 +14,7 @@ install(
     ARCHIVE COMPONENT development
     INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
 )
-install(FILES include/neon8.h TYPE INCLUDE COMPONENT development)
+install(FILES include/neon8.h include/neon8.hpp TYPE INCLUDE COMPONENT development)
 install(
     EXPORT neon8Targets NAMESPACE neon8:: DESTINATION "${config}" COMPONENT development
 )

@@ -16,6 +16,7 @@ from neon8.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+C_LIBRARY = (ROOT / "docs" / "howto" / "c-library.md").read_text()
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -80,14 +81,22 @@ int main(void) {
 """
 
 
-def test_ten_lines_of_c(tiny, tmp_path):
-    (tmp_path / "main.c").write_text(block(README, "c") + MAIN)
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion"]
+@pytest.mark.parametrize(
+    ("page", "language", "compiler"),
+    [(README, "c", ["gcc", "-std=c11"]), (C_LIBRARY, "cpp", ["g++", "-std=c++17"])],
+)
+def test_ten_lines_of_c(tiny, tmp_path, page, language, compiler):
+    main = MAIN
+    if language == "cpp":
+        main = main.replace("(classify(file, size,", "(!classify({(char *)file, size},")
+        main = main.replace(" != N8_OK", "")
+    (tmp_path / f"main.{language}").write_text(block(page, language) + main)
+    flags = ["-Wall", "-Wextra", "-Werror", "-Wconversion"]
     library = ROOT / "build" / "native" / "libneon8.a"
     subprocess.run(
         [
-            *("gcc", *flags, f"-I{ROOT / 'runtime' / 'include'}"),
-            *("main.c", str(library), "-lm", "-pthread", "-o", "main"),
+            *(*compiler, *flags, f"-I{ROOT / 'runtime' / 'include'}"),
+            *(f"main.{language}", str(library), "-lm", "-pthread", "-o", "main"),
         ],
         cwd=tmp_path,
         check=True,
