@@ -40,6 +40,7 @@ COMMANDS = (
     "profile",
     "package",
     "qat",
+    "doctor",
     "inspect",
     "convert",
 )
@@ -68,7 +69,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     logger, handler = logging.getLogger("neon8"), _OneLine(logging.WARNING)
     logger.addHandler(handler)
     try:
-        arguments = make_parser().parse_args(argv)
+        parser = make_parser()
+        arguments = parser.parse_args(argv)
+        if _asks_for_version(parser, arguments):
+            _write(_version(json=arguments.version_json), sys.stdout)
+            return OK
         if getattr(arguments, "quiet", False):
             handler.setLevel(logging.ERROR)
         if "settings" in arguments:
@@ -120,9 +125,16 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="`neon8 COMMAND --help` has examples for each command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"neon8 {__version__}")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        dest="version_json",
+        help="with --version: the library, its compiler and levels, and versions of "
+        "packages, as one JSON object",
+    )
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", required=True, title="commands"
+        dest="command", metavar="COMMAND", title="commands"
     )
     for name in COMMANDS:
         command = _command(name)
@@ -138,6 +150,30 @@ def make_parser() -> argparse.ArgumentParser:
             )
         )
     return parser
+
+
+def _asks_for_version(
+    parser: argparse.ArgumentParser, arguments: argparse.Namespace
+) -> bool:
+    """True for the version, False for a command.  UsageError: neither, or a mixture."""
+    if arguments.version and arguments.command is None:
+        return True
+    if arguments.version:
+        parser.error("--version takes no command; leave one of them out")
+    if arguments.version_json:
+        parser.error("--json stands after the command, or beside --version")
+    if arguments.command is None:
+        parser.error("the following arguments are required: COMMAND")
+    return False
+
+
+def _version(*, json: bool) -> str:
+    if not json:
+        return f"neon8 {__version__}"
+    from neon8.inspection.doctor import installed
+    from neon8.text import as_json
+
+    return as_json(installed())
 
 
 def _command(name: str) -> ModuleType:

@@ -330,6 +330,7 @@ def _library(path: Path, data: bytes) -> list[text.Part]:
         ("library", str(path)),
         ("kind", facts.kind + members),
         ("machine", facts.machine),
+        ("compiler", facts.compiler or text.UNKNOWN),
         ("size", text.size(len(data))),
     ]
     if facts.alignment:

@@ -27,7 +27,8 @@ class Library:
     """Facts.  machine: as in 'AArch64'; exports: what a program may call, sorted.
 
     kernels: instruction set -> slots and variants, None if the symbols were stripped;
-    alignment: of the LOAD segments, 0 for an archive; needed: libraries that it loads.
+    alignment: of the LOAD segments, 0 for an archive; needed: libraries that it loads;
+    compiler: as it names itself, "" if that was stripped.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Library:
     needed: tuple[str, ...]
     executable_stack: bool
     text_relocations: bool
+    compiler: str
 
 
 def read(source: str, data: bytes) -> Library:
@@ -129,7 +131,15 @@ def _facts(elf: ELFFile, kind: str) -> Library:
         needed=tuple(t.needed for t in dynamic if t.entry.d_tag == "DT_NEEDED"),
         executable_stack=_executable_stack(elf, shared=shared),
         text_relocations=any(t.entry.d_tag == "DT_TEXTREL" for t in dynamic),
+        compiler=_compiler(elf),
     )
+
+
+def _compiler(elf: ELFFile) -> str:
+    section = elf.get_section_by_name(".comment")
+    names = section.data().split(b"\0") if section else []
+    known = dict.fromkeys(name.decode(errors="replace") for name in names if name)
+    return ", ".join(known)
 
 
 def _symbols(elf: ELFFile) -> Iterator[tuple[bool, str, bool]]:

@@ -163,7 +163,7 @@ def start_command(target: str, cpu: str) -> tuple[list[str], dict[str, str]]:
     name = EMULATIONS[target].qemu
     qemu = shutil.which(name) or shutil.which(f"{name}-static")
     if qemu is None:
-        raise SetupError(f"{name} is not installed; it is in the package qemu-user")
+        raise SetupError(f"{name} is not installed; apt-get install qemu-user")
     sysroot = _built("N8_SYSROOT", f"sysroot/{target}", target)
     library = _built(f"N8_{target.upper()}_LIBRARY", f"{target}/libneon8.so", target)
     python = sysroot / "usr" / "bin" / "python3"

@@ -125,15 +125,32 @@ def check_opened(lib: Library, status: int, source: str, refusal: Any) -> None:
     raise ModelError(f"{source}: {text}")
 
 
+def levels(lib: Library) -> dict[str, int]:
+    """enum n8_isa by names in lower case, in its order; auto first."""
+    found = lib.ffi.typeof("enum n8_isa").relements
+    ordered = sorted(found.items(), key=lambda each: int(each[1]))
+    return {name.removeprefix("N8_ISA_").lower(): int(isa) for name, isa in ordered}
+
+
+def usable_levels(lib: Library) -> tuple[str, ...]:
+    """Those that this build has and this processor runs."""
+
+    def refused(isa: int) -> bool:
+        options = lib.ffi.new("struct n8_model_options *", {"isa": isa})
+        out = lib.ffi.new("struct n8_model **")
+        status = lib.lib.n8_model_open(b"", 0, options, out, lib.ffi.NULL)
+        return bool(status == lib.lib.N8_E_UNSUPPORTED)
+
+    names = levels(lib)
+    return tuple(name for name in names if name != "auto" and not refused(names[name]))
+
+
 def isa_number(lib: Library, isa: str | None) -> int:
     """enum n8_isa from its name in lower case; None lets the library choose."""
-    levels = lib.ffi.typeof("enum n8_isa").relements
-    name = f"N8_ISA_{(isa or 'auto').upper()}"
-    if name not in levels:
-        ordered = sorted(levels, key=levels.__getitem__)
-        known = ", ".join(level.removeprefix("N8_ISA_").lower() for level in ordered)
-        raise SetupError(f"instruction set {isa!r} is not one of {known}")
-    return int(levels[name])
+    known = levels(lib)
+    if (isa or "auto").lower() not in known:
+        raise SetupError(f"instruction set {isa!r} is not one of {', '.join(known)}")
+    return known[(isa or "auto").lower()]
 
 
 @final

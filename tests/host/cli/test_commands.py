@@ -47,10 +47,7 @@ def test_help_teaches(capsys, command):
 
 
 def test_version(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["--version"])
-    assert stopped.value.code == 0
-    assert capsys.readouterr().out == f"neon8 {neon8.__version__}\n"
+    assert succeed(capsys, "--version") == f"neon8 {neon8.__version__}\n"
 
 
 def test_calibrate_on_images_with_preprocessing(tiny, tmp_path, capsys):

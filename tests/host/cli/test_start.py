@@ -13,11 +13,18 @@ import pytest
 
 from neon8.cli.main import COMMANDS, main
 
-PRINTING = ("evaluate", "compare", "diagnose", "profile", "inspect")
+PRINTING = (
+    "evaluate",
+    "compare",
+    "diagnose",
+    "profile",
+    "doctor",
+    "inspect",
+)
 
 THIRD_PARTY = {
     *("cffi", "dask", "distributed", "elftools", "numpy", "onnx", "onnx.reference"),
-    *("jinja2", "onnxruntime", "PIL", "torch", "tqdm", "yaml"),
+    *("argcomplete", "jinja2", "onnxruntime", "PIL", "torch", "tqdm", "yaml"),
 }
 CALIBRATES = {"numpy", "cffi", "onnx", "onnxruntime", "PIL"}
 LOADED = {
@@ -34,6 +41,7 @@ LOADED = {
     "report": {*CALIBRATES, "jinja2"},
     "package": {"numpy", "cffi", "jinja2"},
     "qat": {"numpy", "cffi", "onnx", "torch", "tqdm"},  # torch loads tqdm
+    "doctor": {"numpy", "cffi", "elftools"},
     "convert": {"numpy", "onnx", "yaml"},
     "inspect": {"numpy", "cffi", "onnx", "yaml", "elftools"},
 }
@@ -84,6 +92,7 @@ def words(tiny, tmp_path_factory):
         "report": (tiny.onnx, tiny.table, tiny.n8, *data, "--top", 1),
         "package": (tiny.n8, "--for", "cmake", "--no-check"),
         "qat": (f"{model}:build", "--data", tiny.labelled, "--batch", 4),
+        "doctor": (),
         "convert": (tiny.table, "--to", "ncnn"),
         "inspect": (tiny.n8,),
     }
