@@ -3,7 +3,7 @@
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
 .PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser demo test bench
-.PHONY: packaging abi java
+.PHONY: packaging abi java shells
 .PHONY: bench-host bench-kernels costs accuracy docs doxygen lint clean
 .PHONY: prebuilt armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
 
@@ -46,6 +46,9 @@ java: native native-asan aarch64 sysroot ## build libneon8_jni.so and the Java c
 	@for preset in native native-asan aarch64; do \
 		N8_CMAKE=-DN8_JNI=ON cross/build.sh $$preset neon8_jni || exit; done
 	@.venv/bin/python cross/java.py
+
+shells: setup ## install the shells that complete its words, and what judges manual pages
+	@cross/setup.sh zsh:zsh fish:fish mandoc:mandoc
 
 sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py

@@ -43,6 +43,7 @@ ORDER = (
 """Each imports those above it and none below; CONTRIBUTING.md says what they are."""
 
 OWNERS = {
+    "argcomplete": {"cli"},
     "onnx": {"graph", "formats", "qat"},
     "onnxruntime": {"onnx_session"},
     "cffi": {"runtime", "calibrate", "compile"},

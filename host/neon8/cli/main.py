@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# PYTHON_ARGCOMPLETE_OK
 """The command `neon8`: parse, run one command, report errors in one line.
 
 Exit status: 0 done; 1 a fault of neon8 itself; 2 bad input, bad usage or a machine that
@@ -70,6 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     logger.addHandler(handler)
     try:
         parser = make_parser()
+        if "_ARGCOMPLETE" in os.environ:
+            from neon8.cli.completion import complete
+
+            complete(parser, [each for _, each in commands_of(parser).values()])
         arguments = parser.parse_args(argv)
         if _asks_for_version(parser, arguments):
             _write(_version(json=arguments.version_json), sys.stdout)
@@ -150,6 +155,19 @@ def make_parser() -> argparse.ArgumentParser:
             )
         )
     return parser
+
+
+def commands_of(
+    parser: argparse.ArgumentParser,
+) -> dict[str, tuple[str, argparse.ArgumentParser]]:
+    """The summary and the parser of each command."""
+    (commands,) = (
+        action
+        for action in parser._actions  # noqa: SLF001 - argparse has no other way
+        if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001
+    )
+    parsers: dict[str, argparse.ArgumentParser] = commands.choices
+    return {name: (_command(name).SUMMARY, each) for name, each in parsers.items()}
 
 
 def _asks_for_version(

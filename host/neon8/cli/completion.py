@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a shell offers when TAB is pressed.  The only module that imports argcomplete.
+
+docs/howto/shell.md says how a shell learns of it.
+"""
+
+import argparse
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import argcomplete
+from argcomplete.completers import FilesCompleter, SuppressCompleter
+from argcomplete.shell_integration import shellcode
+
+from neon8.settings.fields import settings_of
+from neon8.settings.stages import STAGES
+
+ENDINGS = {
+    "D": ("npz", "npy", "jpg", "jpeg", "png"),
+    "X.npy": ("npy", "npz", "jpg", "jpeg", "png"),
+    "MODEL.n8": ("n8", "json"),
+    "FILE": ("onnx", "n8", "json", "calib", "so", "a"),
+    "A": (),
+    "B": (),
+}
+"""Of files by the word that stands for them in --help, where it does not have them."""
+
+
+def _methods() -> Iterable[str]:
+    from neon8.settings.methods import ROWS
+
+    return ROWS
+
+
+def _levels() -> Iterable[str]:
+    from neon8.runtime.library import load
+    from neon8.runtime.model import usable_levels
+
+    return usable_levels(load())
+
+
+def _cores() -> Iterable[str]:
+    from neon8.profile.profile import PROCESSORS
+
+    return PROCESSORS
+
+
+def _boards() -> Iterable[str]:
+    from neon8.profile.boards import boards
+
+    return boards()
+
+
+def _kernels() -> Iterable[str]:
+    from neon8.profile.loops import cores, loops
+
+    found = {kernel for core in cores() for kernel in loops(core)}
+    return sorted(kernel.removeprefix("n8_") for kernel in found)
+
+
+KNOWN: dict[str, Callable[[], Iterable[str]]] = {
+    "solve.method": _methods,
+    "compare.methods": _methods,
+    "target.isa": _levels,
+    "profile.core": _cores,
+    "profile.board": _boards,
+    "kernel": _kernels,
+}
+"""The words of an option that are found when they are asked for."""
+
+
+def script(shell: str) -> str:
+    """What a shell reads to ask for its words: bash, zsh or fish."""
+    return str(shellcode(["neon8"], shell=shell))
+
+
+def complete(
+    parser: argparse.ArgumentParser, commands: Iterable[argparse.ArgumentParser]
+) -> None:
+    """Answer the shell that asks, and end the process."""
+    for each in (parser, *commands):
+        for action in each._actions:  # noqa: SLF001 - argcomplete reads them so, too
+            if action.choices is None:
+                action.completer = _completer(action)  # type: ignore[attr-defined]
+    argcomplete.autocomplete(
+        parser,
+        always_complete_options=False,
+        default_completer=SuppressCompleter(),
+    )
+
+
+def _completer(action: argparse.Action) -> object:
+    stage, dot, name = action.dest.partition(".")
+    choices = settings_of(STAGES[stage])[name].kind.choices if dot else None
+    if choices or action.dest in KNOWN:
+        return partial(_words, KNOWN.get(action.dest), choices or ())
+    word = str(action.metavar)
+    ending = re.search(r"\.([a-z0-9]+)$", word)
+    if word in ENDINGS or ending:
+        return FilesCompleter(ENDINGS.get(word) or (ending[1] if ending else ()))
+    return SuppressCompleter()
+
+
+def _words(
+    known: Callable[[], Iterable[str]] | None, choices: Iterable[Any], **_asked: Any
+) -> list[str]:
+    return [str(word) for word in (known() if known else choices)]
