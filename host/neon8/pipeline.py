@@ -189,9 +189,10 @@ def _report(outcome: "Outcome", settings: Settings) -> dict[str, Any] | None:
 
 @takes("network", "data", "observe", "solve", "refine", "judge", "profile")
 def calibrate_model(
-    model: str | Path,
+    model: str | Path | Any,
     data: Data,
     *,
+    onnx: str | Path | None = None,
     output: str | Path | None = None,
     progress: Progress | None = None,
     settings: Settings = DEFAULTS,
@@ -199,13 +200,25 @@ def calibrate_model(
 ) -> ScaleTable:
     """Run the ONNX file in FP32 on the samples and choose a scale for every tensor.
 
+    model: the file, or a network of PyTorch or Keras, which is written to `onnx` first,
+    for compile_model(); its data are batches, see neon8.frameworks.exported().
     data, progress: see observe_model().  output: the scale table to write; a run that
     ends early continues from the journal beside it.  A target_sqnr that is out of reach
     is a warning of the logger "neon8".  GraphError, DataError, CalibrationError,
     TableError, CompileError, SetupError, SettingsError.
     """
+    from neon8 import frameworks
     from neon8.refine import curve
 
+    if frameworks.framework_of(model) is None:
+        if onnx is not None:
+            raise SettingsError(f"{model} is an ONNX file already; leave out onnx")
+    elif onnx is None:
+        raise SettingsError(
+            "give onnx=, the file that the network is written to; compile it from there"
+        )
+    else:
+        data, model = frameworks.exported(model, data, Path(onnx)), onnx
     done = calibrate(
         model, data, settings, output=_path(output), progress=_of_samples(progress)
     )

@@ -35,6 +35,7 @@ ORDER = (
     "package",
     "report",
     "qat",
+    "frameworks",
     "pipeline",
     "cli",
     "__init__",
@@ -51,7 +52,9 @@ OWNERS = {
     "elftools": {"inspection"},
     "PIL": {"data"},
     "jinja2": {"package", "report"},
-    "torch": {"qat"},
+    "tensorflow": {"frameworks"},
+    "tf2onnx": {"frameworks"},
+    "torch": {"frameworks", "qat"},
     "tqdm": {"cli"},
     "yaml": {"formats"},
 }
