@@ -15,12 +15,12 @@ enum n8_status n8_session_create(const struct n8_model *model,
         return N8_E_ARGUMENT;
     }
     *out = NULL;
-    if (options != NULL && !N8_NOTHING_RESERVED(options)) {
-        return N8_E_ARGUMENT;
-    }
-    struct n8_threads *pool = options == NULL ? NULL : options->pool;
-    const int32_t own = options == NULL ? 1 : options->threads;
-    if (model == NULL || (pool == NULL ? own < 1 || own > N8_MAX_THREADS : own != 0)) {
+    static const struct n8_session_options plain = {.threads = 1};
+    const struct n8_session_options *given = options == NULL ? &plain : options;
+    struct n8_threads *pool = given->pool;
+    const int32_t own = given->threads;
+    if (model == NULL || !N8_NOTHING_RESERVED(given) ||
+        (pool == NULL ? own < 1 || own > N8_MAX_THREADS : own != 0)) {
         return N8_E_ARGUMENT;
     }
     const size_t threads = pool == NULL ? (size_t)own : n8_threads_count(pool);
@@ -29,8 +29,9 @@ enum n8_status n8_session_create(const struct n8_model *model,
     if (allowed != N8_OK) {
         return allowed;
     }
-    // Session, arena and the threads' scratch in one allocation.
-    const size_t head = n8_round_up(sizeof(struct n8_session), N8_ALIGN);
+    const size_t times = given->clock == NULL ? 0 : model->facts.step_count + 3;
+    // Session, times, arena and the threads' scratch in one allocation.
+    const size_t head = n8_round_up(sizeof(struct n8_session) + times * sizeof(uint64_t), N8_ALIGN);
     const size_t scratch = (size_t)memory->scratch;
     const size_t arena = (size_t)memory->arena;
     struct n8_session *session = n8_allocate(n8_add(n8_add(head, arena), n8_mul(scratch, threads)));
@@ -41,6 +42,8 @@ enum n8_status n8_session_create(const struct n8_model *model,
     session->arena = (uint8_t *)session + head;
     session->scratch = session->arena + arena;
     session->scratch_stride = scratch;
+    session->clock = given->clock;
+    session->clock_context = given->clock_context;
     if (own > 1) {
         const enum n8_status status = n8_threads_create(own, &session->own);
         if (status != N8_OK) {
@@ -138,38 +141,58 @@ static void copy(const struct n8_session *session, uint32_t number, const void *
                    n8_grain_of(piece * tensor->pixel_stride), copy_pieces, &job);
 }
 
+// Where what the clock shows is kept.
+static uint64_t *times_of(const struct n8_session *session) {
+    return session->clock == NULL ? NULL : (uint64_t *)(session + 1);
+}
+
+static void look(const struct n8_session *session, size_t index) {
+    if (session->clock != NULL) {
+        times_of(session)[index] = session->clock(session->clock_context);
+    }
+}
+
+const uint64_t *n8_session_profile(const struct n8_session *session) {
+    return session == NULL ? NULL : times_of(session);
+}
+
 enum n8_status n8_session_run(struct n8_session *session, const void *const *inputs,
                               void *const *outputs) {
     if (session == NULL || inputs == NULL || outputs == NULL) {
         return N8_E_ARGUMENT;
     }
     const struct n8_model *model = session->model;
-    for (size_t i = 0; i < model->facts.input_count; i++) {
+    const size_t steps = model->facts.step_count;
+    const size_t in_count = model->facts.input_count, out_count = model->facts.output_count;
+    for (size_t i = 0; i < in_count; i++) {
         if (inputs[i] == NULL) {
             return N8_E_ARGUMENT;
         }
     }
-    for (size_t i = 0; i < model->facts.output_count; i++) {
+    for (size_t i = 0; i < out_count; i++) {
         if (outputs[i] == NULL) {
             return N8_E_ARGUMENT;
         }
     }
     session->inputs = inputs;
     session->outputs = outputs;
-    for (size_t i = 0; i < model->facts.input_count; i++) {
-        const struct n8_tensor *tensor = &model->tensors[model->inputs[i]];
-        if (!tensor->caller) {
+    look(session, 0);
+    for (size_t i = 0; i < in_count; i++) {
+        if (!model->tensors[model->inputs[i]].caller) {
             copy(session, model->inputs[i], inputs[i], NULL);
         }
     }
-    for (size_t s = 0; s < model->facts.step_count; s++) {
+    for (size_t s = 0; s < steps; s++) {
+        look(session, s + 1);
         run_step(session, &model->steps[s]);
     }
-    for (size_t i = 0; i < model->facts.output_count; i++) {
+    look(session, steps + 1);
+    for (size_t i = 0; i < out_count; i++) {
         if (!model->tensors[model->outputs[i]].caller) {
             copy(session, model->outputs[i], NULL, outputs[i]);
         }
     }
+    look(session, steps + 2);
     return N8_OK;
 }
 

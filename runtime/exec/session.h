@@ -18,6 +18,8 @@ struct n8_session {
     void *const *outputs;
     const void *const *bound_inputs; // NULL, or what runs use that name none
     void *const *bound_outputs;
+    uint64_t (*clock)(void *context); // NULL, or what it showed in the last run follows the struct
+    void *clock_context;
 };
 
 // Where a tensor lives; not for one that stays with the caller.

@@ -190,9 +190,12 @@ struct n8_model_error {
 
 /// Options of a session. The result of a run depends on none of them.
 struct n8_session_options {
-    int32_t threads;         ///< of the session's own, 1 to 64; 0 with a pool
-    struct n8_threads *pool; ///< runs on these threads instead, or NULL
-    uint32_t reserved[12];
+    int32_t threads;                  ///< of the session's own, 1 to 64; 0 with a pool
+    struct n8_threads *pool;          ///< runs on these threads instead, or NULL
+    uint64_t (*clock)(void *context); ///< what n8_session_profile tells of runs, or NULL; called by
+                                      ///< the thread that runs, in ticks of whatever it counts
+    void *clock_context;
+    uint32_t reserved[8];
 };
 
 /// Version of the library, "major.minor.patch".
@@ -286,6 +289,12 @@ N8_API enum n8_status n8_session_run(struct n8_session *session, const void *con
 N8_API enum n8_status n8_session_bind(struct n8_session *session, const void *const *inputs,
                                       void *const *outputs);
 N8_API enum n8_status n8_session_run_bound(struct n8_session *session);
+
+/// What the clock of n8_session_options showed in the last run: step_count + 3 values, the first
+/// when inputs began to be copied, one when each step began, one when outputs began to be copied,
+/// and one at the end. They stay where they are until the session is destroyed, and take 8 bytes
+/// each beside what n8_model_memory says. NULL without a clock, which costs nothing.
+N8_API const uint64_t *n8_session_profile(const struct n8_session *session);
 
 /// Single layers -----------------------------------------------------------------------
 ///

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model and Session: a .n8 file, opened and run by the C library."""
 
+import itertools
 import math
 import os
 import queue
+import time
 import weakref
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -54,6 +56,9 @@ SMALL = 2**14
 
 Shapes = Mapping[str, tuple[int, ...]]
 """The shape of each input, by name."""
+
+CLOCK = "uint64_t (*)(void *)"
+"""As in struct n8_session_options."""
 
 SHAPES_KEPT = 8
 """Sessions at other shapes that a session keeps for runs to come."""
@@ -342,11 +347,16 @@ class Model(Closable):
         return tuple(steps)
 
     def session(
-        self, threads: int | None = None, *, pool: ThreadPool | None = None
+        self,
+        threads: int | None = None,
+        *,
+        pool: ThreadPool | None = None,
+        profile: bool = False,
     ) -> "Session":
         """A new session with its own threads, 1 to 64 and by default 1, or on a pool.
 
-        The result depends on neither.
+        The result depends on neither. profile: let Session.profile() tell where the
+        time of the last run went.
         """
         lib, handle = self._library, self.handle
         if pool is not None and threads is not None:
@@ -356,12 +366,18 @@ class Model(Closable):
             count = checked_threads(1 if threads is None else threads)
         else:
             shared, count = pool.handle_in(lib), 0
-        options = lib.ffi.new("struct n8_session_options *", (count, shared))
+        clock = lib.ffi.NULL
+        if profile:
+            clock = lib.ffi.callback(CLOCK, lambda _: time.perf_counter_ns())
+        options = lib.ffi.new(
+            "struct n8_session_options *",
+            {"threads": count, "pool": shared, "clock": clock},
+        )
         out = lib.ffi.new("struct n8_session **")
         check(lib, lib.lib.n8_session_create(handle, options, out), self.source)
 
-        def destroy(pointer: Any, kept: Any = (handle, shared)) -> None:
-            del kept  # bound as a default, so model and pool outlive the session
+        def destroy(pointer: Any, kept: Any = (handle, shared, clock)) -> None:
+            del kept  # bound as a default, so all of these outlive the session
             lib.lib.n8_session_destroy(pointer)
 
         session = Session(self, lib, lib.ffi.gc(out[0], destroy), count, pool)
@@ -622,11 +638,33 @@ class Session(Closable):
         session = self._others.pop(key, None)
         if session is None:
             threads, pool = self._threads
-            session = model.at(shapes).session(threads, pool=pool)
+            session = model.at(shapes).session(
+                threads, pool=pool, profile=bool(self._stamps())
+            )
         self._others[key] = session  # the one that was used last stands last
         if len(self._others) > SHAPES_KEPT:
             self._others.pop(next(iter(self._others))).close()
         return session
+
+    def profile(self) -> tuple[int, ...]:
+        """Nanoseconds of the parts of the last run; () if it was not asked for.
+
+        To copy inputs, of each of Model.steps, to copy outputs. Reading the clock takes
+        a microsecond or two of each. Do not call it during a run.
+        """
+        stamps = max(each._stamps() for each in (self, *self._others.values()))  # noqa: SLF001
+        return tuple(later - at for at, later in itertools.pairwise(stamps[1:]))
+
+    def _stamps(self) -> tuple[int, ...]:
+        """When the last run ended, then what its clock showed; () without a clock."""
+        lib = self._library
+        if self._handle is None:
+            raise ModelError(f"{self._model.source}: the session has been closed")
+        found = lib.lib.n8_session_profile(self._handle)
+        if found == lib.ffi.NULL:
+            return ()
+        values = tuple(found[0 : len(self._model.steps) + 3])
+        return (values[-1], *values)
 
     def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The inputs as C reads them.  DataError: they cannot be."""
