@@ -20,6 +20,7 @@ ORDER = (
     "exec",
     "ops",
     "java",
+    "runner",
 )
 """Each includes those above it and none below; CONTRIBUTING.md says what they are."""
 
