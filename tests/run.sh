@@ -132,7 +132,6 @@ beside "e2e native" "$python" -m pytest tests/e2e
 beside "docs" make --no-print-directory docs
 beside "packages" "$python" -m pytest -n 1 tests/packages
 beside "elf audit" "$python" -m pytest tests/elf
-beside "packages" "$python" -m pytest -n 1 tests/packages
 step "host" "$python" -m pytest -n 2 tests/host
 
 echo

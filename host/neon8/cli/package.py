@@ -6,7 +6,7 @@ import argparse
 from neon8.cli import options
 from neon8.settings.reader import add_options
 
-KINDS = ("cmake",)
+KINDS = ("cmake", "python", "deb", "static-binary")
 
 SUMMARY = "write a model as what your build takes: library, wrapper and example"
 
@@ -19,6 +19,12 @@ examples:
 kinds:
   cmake          a folder for add_subdirectory: the library, the model, a wrapper in C
                  with the inputs and outputs of this model, an example and its test
+  python         a package that pip installs, with the model in it and a typed class;
+                 it depends on neon8
+  deb            a Debian package for each target, of the model and a program that runs
+                 it; it depends on libneon8-1
+  static-binary  a program for each target with library and model in it, that any Linux
+                 runs, from .npy or raw files to .npy files
 
 The example runs on a stored input and compares with the bytes of this PC. The command
 builds and runs it for each target that this machine has a compiler and qemu for, and

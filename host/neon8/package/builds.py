@@ -1,25 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilers and emulators of this machine, for the check of a package."""
+"""Compilers and emulators of this machine."""
 
+import importlib.util
+import os
 import platform
 import shutil
 import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 
 from neon8.errors import SetupError
+from neon8.prebuilt import prebuilt_file
 
 SAME = "the bytes of this PC"
 SECONDS = 600
-COMPILERS = {
-    "linux-x86_64": "x86_64-linux-gnu-gcc",
-    "linux-aarch64": "aarch64-linux-gnu-gcc",
-    "linux-armv7": "arm-linux-gnueabihf-gcc",
+LINES = 20
+"""Of the output of a command that failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A target that runs Linux.
+
+    gcc: its compiler.  zig: as Zig calls it, of
+    the C library that follows.  qemu, root: what emulates it, with its system's files.
+    debian: as Debian calls it.
+    """
+
+    gcc: str
+    zig: str
+    qemu: str
+    root: str
+    debian: str
+
+
+MACHINES = {
+    "linux-x86_64": Machine(
+        gcc="x86_64-linux-gnu-gcc",
+        zig="x86_64-linux-{}",
+        qemu="qemu-x86_64",
+        root="/usr/x86_64-linux-gnu",
+        debian="amd64",
+    ),
+    "linux-aarch64": Machine(
+        gcc="aarch64-linux-gnu-gcc",
+        zig="aarch64-linux-{}",
+        qemu="qemu-aarch64",
+        root="/usr/aarch64-linux-gnu",
+        debian="arm64",
+    ),
+    "linux-armv7": Machine(
+        gcc="arm-linux-gnueabihf-gcc",
+        zig="arm-linux-{}eabihf",
+        qemu="qemu-arm",
+        root="/usr/arm-linux-gnueabihf",
+        debian="armhf",
+    ),
 }
-EMULATORS = {
-    "linux-x86_64": ("qemu-x86_64", "/usr/x86_64-linux-gnu"),
-    "linux-aarch64": ("qemu-aarch64", "/usr/aarch64-linux-gnu"),
-    "linux-armv7": ("qemu-arm", "/usr/arm-linux-gnueabihf"),
-}
+LINUX = tuple(MACHINES)
 
 
 def native(target: str) -> bool:
@@ -28,47 +70,78 @@ def native(target: str) -> bool:
 
 
 def compiler(target: str) -> str:
-    """The command that compiles C for a target."""
-    return "cc" if native(target) else COMPILERS[target]
+    """The system's command that compiles C for a target."""
+    return "cc" if native(target) else MACHINES[target].gcc
 
 
 def emulator(target: str) -> list[str]:
     """The command before a program for a target, with its system's libraries."""
     if native(target):
         return []
-    command, root = EMULATORS[target]
-    return [command, "-L", root]
+    machine = MACHINES[target]
+    return [machine.qemu, "-L", machine.root]
 
 
-def lack(target: str, *tools: str, compiles: bool = True) -> str:
-    """What this machine lacks to build and run for a target, "" for nothing."""
-    if target not in COMPILERS:
-        return "it does not run on a PC"
-    needed = [*tools, *([compiler(target)] if compiles else []), *emulator(target)[:1]]
-    missing = [tool for tool in needed if shutil.which(tool) is None]
+def lack(target: str, *tools: str) -> str:
+    """What this machine lacks of tools and to run a target, "" for nothing."""
+    missing = [t for t in (*tools, *emulator(target)[:1]) if shutil.which(t) is None]
     return f"there is no {' and no '.join(missing)} here" if missing else ""
 
 
-def run(what: str, *command: str | PathLike[str]) -> str:
+def program(
+    files: Mapping[str, str], target: str, output: Path, *, static: bool
+) -> str:
+    """Compile C to a program; returns what did it, for people.
+
+    By Zig, if Python has it, else by the system's compiler.  static: with all it needs,
+    for any Linux; otherwise libneon8.so is found where it runs.
+    """
+    if importlib.util.find_spec("ziglang") is not None:
+        libc = "musl" if static else "gnu"
+        triple = MACHINES[target].zig.format(libc) + ("" if static else ".2.17")
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", triple]
+        archive, said = "libneon8-musl.a", "Zig"
+    elif shutil.which(compiler(target)):
+        command, said = [compiler(target)], compiler(target)
+        archive = "libneon8.a"
+    else:
+        remedy = f"pip install ziglang, or install {MACHINES[target].gcc}"
+        raise SetupError(f"{target}: no compiler for it is here; {remedy}")
+    library = prebuilt_file(target, archive if static else "libneon8.so")
+    header = prebuilt_file("include", "neon8.h")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        shutil.copy(header, folder)
+        shutil.copy(library, folder / library.name)
+        command += ["-std=c11", "-O2", "-s", *(["-static"] if static else [])]
+        command += ["-Wl,--build-id=none", "-o", str(output.resolve()), *files]
+        run(target, *command, library.name, "-lm", "-lpthread", cwd=folder)
+    return said
+
+
+def run(
+    what: str,
+    *command: str | PathLike[str],
+    cwd: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> str:
     """Run a command and return what it prints.  SetupError: it fails.
 
-    what: is checked by it, for the error.
+    what: is made or checked by it, for the error.  variables: of the environment.
     """
     words = [str(each) for each in command]
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", **(variables or {})}
     try:
         done = subprocess.run(  # noqa: S603 - compilers, and what they made
             words, capture_output=True, text=True, check=False, timeout=SECONDS,
-            errors="replace",
+            errors="replace", cwd=cwd, env=environment,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(f"{what}: {words[0]} does not run: {error}") from error
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
-        text = f"{what}: {words[0]} failed with status {done.returncode}"
-        remedy = "the package was not written; --no-check writes it all the same"
-        raise SetupError(f"{text}; {remedy}", lines[-LINES:])
+        text = f"{what}: {Path(words[0]).name} failed with status {done.returncode}"
+        raise SetupError(f"{text}; the package was not written", lines[-LINES:])
     return done.stdout
-
-
-LINES = 20
-"""Of the output of a command that failed."""

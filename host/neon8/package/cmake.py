@@ -10,7 +10,7 @@ from neon8.package.templates import raw_samples, render, write
 from neon8.package.wrapper import Wrapper
 from neon8.prebuilt import prebuilt_file
 
-TARGETS = ("linux-x86_64", "linux-aarch64", "linux-armv7")
+TARGETS = builds.LINUX
 
 
 def fill(
@@ -42,7 +42,7 @@ def check(folder: Path, wrapper: Wrapper, targets: Sequence[str]) -> Iterator[st
     """Build the example for each target, and run it where that can be done here."""
     del wrapper
     for target in targets:
-        lack = builds.lack(target, "cmake")
+        lack = builds.lack(target, "cmake", builds.compiler(target))
         if lack:
             yield f"{target}: not checked: {lack}"
             continue

@@ -5,6 +5,7 @@ A model may come from anyone: nothing of it gets into code but through this modu
 """
 
 import re
+import sys
 from collections.abc import Collection, Iterable, Sequence
 
 # Of Python, C and C++, Java and Kotlin.
@@ -39,8 +40,15 @@ stderr stdin stdout stored threads usual
 # Whose functions, such as sem_open, would be those of other libraries.
 _PREFIXES = "lib mq n8 neon8 posix pthread sem shm std"
 _EXPORTED = "close labels mean model model_size open open_bytes resize run scale std"
-WORDS = frozenset((_WORDS + _USED).split())
+# Of files in packages, and of what CMake builds in any project.
+_FILES = """
+all build clean edit_cache example help include install lib model numpy package
+package_source rebuild_cache sample src tests
+"""
 PREFIXES = frozenset(_PREFIXES.split())
+LANGUAGES = frozenset(_WORDS.split())
+WORDS = LANGUAGES | frozenset(_USED.split())
+PACKAGES = LANGUAGES | frozenset(_FILES.split()) | sys.stdlib_module_names
 
 LONGEST = 40
 """Letters of an identifier."""
@@ -57,7 +65,7 @@ def identifiers(
     """
     found: list[str] = []
     for name in names:
-        plain = identifier(name, otherwise)
+        plain = _identifier(name, otherwise, WORDS)
         tried, number = plain, 2
         while tried in found or tried in taken:
             tried, number = f"{plain}_{number}", number + 1
@@ -65,19 +73,20 @@ def identifiers(
     return tuple(found)
 
 
-def identifier(name: str, otherwise: str) -> str:
-    """One that is no word of a language and not used by generated code.
+def package_name(name: str) -> str:
+    """What a package is called, and what stands before all that it exports."""
+    return _identifier(name, "model", PACKAGES)
 
-    A name in camel case has its words apart.
-    """
-    head = name[: 4 * LONGEST]
-    head = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", head)
+
+def _identifier(name: str, otherwise: str, reserved: Collection[str]) -> str:
+    """A name in camel case has its words apart."""
+    head = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name[: 4 * LONGEST])
     plain = re.sub(r"[^0-9A-Za-z]+", "_", head).strip("_").lower()
     plain = plain[:LONGEST].rstrip("_")
     if not plain:
         return otherwise
-    reserved = plain in WORDS or plain.partition("_")[0] in PREFIXES
-    return f"{otherwise}_{plain}" if reserved or plain[0].isdigit() else plain
+    foreign = plain in reserved or plain.partition("_")[0] in PREFIXES
+    return f"{otherwise}_{plain}" if foreign or plain[0].isdigit() else plain
 
 
 def exported(package: str) -> tuple[str, ...]:
@@ -110,6 +119,18 @@ def _escaped(letter: str) -> str:
     if letter.isprintable():
         return letter
     return "".join(f"\\{byte:03o}" for byte in letter.encode("utf-8", "replace"))
+
+
+def python_text(text: str) -> str:
+    """A literal of Python, with the quotes that need fewer escapes."""
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    return quote + "".join(_python(letter, quote) for letter in text) + quote
+
+
+def _python(letter: str, quote: str) -> str:
+    if letter in (quote, "\\"):
+        return f"\\{letter}"
+    return letter if letter.isprintable() else ascii(letter)[1:-1]
 
 
 _OF_BYTE = [

@@ -67,6 +67,7 @@ def package_model(
         labels=chosen.labels,
         preprocess=chosen.preprocess,
         sample=chosen.sample,
+        version=chosen.release,
     )
     with folders.written(place, kind=kind) as beside:
         maker.fill(beside, wrapper, targets, embed=chosen.embed)

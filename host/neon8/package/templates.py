@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of packages, written from templates."""
 
+import os
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def _environment() -> Environment:
         "ctype": C_TYPES.__getitem__,
         "described": described,
         "n8_type": N8_TYPES.__getitem__,
-        "python": ascii,
+        "python": names.python_text,
         "shown": names.shown,
     }
     return made
@@ -72,9 +73,17 @@ def render(template: str, wrapper: Wrapper, **more: Any) -> str:
         parameters=parameters,
         arguments=[f"int32_t {each.identifier}" for each in wrapper.arguments],
         preprocessing=_preprocessing(wrapper),
+        maintainer=_maintainer(),
         version=__version__,
         **more,
     )
+
+
+def _maintainer() -> str:
+    """Who makes the package, as Debian's tools are told."""
+    name = os.environ.get("DEBFULLNAME", "Unknown")
+    address = os.environ.get("DEBEMAIL", "unknown@localhost")
+    return " ".join(f"{name} <{address}>".split())
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> None:

@@ -81,7 +81,7 @@ class Wrapper:
     source: the name of the file, for people.  model: its bytes.  arguments: the open
     dimensions.  labels: of classes, or none.  labelled: the output whose values they
     name one by one, if there is one.  preprocess: how images become the input, if told.
-    version: of this package of neon8.
+    version: of the package, of numbers and dots.
     """
 
     name: str
@@ -94,6 +94,7 @@ class Wrapper:
     labels: tuple[str, ...]
     labelled: Value | None
     preprocess: "Preprocess | None"
+    version: str
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -108,6 +109,7 @@ def describe(
     labels: Path | None = None,
     preprocess: "Preprocess | Path | None" = None,
     sample: Path | None = None,
+    version: str = "1.0",
 ) -> Wrapper:
     """Open the model at `path`, and run it on a sample.
 
@@ -124,7 +126,7 @@ def describe(
             results = session.run(given)
             infos = {**opened.inputs}, {**opened.outputs}
         bounds = model.bounds
-    own = names.identifier(path.stem if name is None else name, "model")
+    own = names.package_name(path.stem if name is None else name)
     taken = names.exported(own)
     called = names.identifiers([*infos[0], *infos[1]], "tensor", taken)
     arguments, dimensions = _arguments(bounds, infos[0], (*called, *taken))
@@ -149,6 +151,7 @@ def describe(
         labels=words,
         labelled=next((v for v in outputs if words and v.size == len(words)), None),
         preprocess=how,
+        version=version,
     )
 
 
@@ -162,7 +165,7 @@ def _content(path: Path) -> bytes:
 def _read(model: Path, sample: Path, how: "Preprocess | None") -> dict[str, Array]:
     with open_model(model) as runner:
         taken = runner.taken(runner.dtypes)
-        samples = open_runs(sample, taken, DataSettings(preprocess=how, limit=1))
+        samples = open_runs(sample, taken, DataSettings(preprocess=how))
         return dict(next(iter(samples)).inputs)
 
 

@@ -7,6 +7,7 @@ import nothing heavy, so that --help is instant; what a path leads to is read by
 who use it.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +88,13 @@ def _name(word: str) -> None:
         raise SettingsError("'' is no name")
 
 
+def _release(word: str) -> None:
+    if not re.fullmatch(r"[0-9]{1,9}([.][0-9]{1,9}){0,3}", word):
+        raise SettingsError(f"{word!r} is no version of numbers and dots, like 1.0")
+
+
 NAME = text(_name)
+RELEASE = text(_release)
 SHAPES = table(shape, several(Kind(parse=size, check=_size)).check)
 PRECISION = table(_precision, one_of(ALL_PRECISIONS).check)
 
@@ -580,6 +587,9 @@ class PackageSettings(Stage):
         "(default: the name of the file)",
         NAME,
         metavar="NAME",
+    )
+    release: str = setting(
+        "1.0", "the version of a package that has one", RELEASE, metavar="N.N"
     )
     labels: Path | None = setting(
         None, "a text file with the names of the classes, a line for each", path()

@@ -94,6 +94,13 @@ def test_a_text_in_c(text):
     assert not re.search(r"\?[?]", literal)
 
 
+@given(HOSTILE)
+def test_a_text_in_python(text):
+    literal = names.python_text(text)
+    assert ast.literal_eval(literal) == text
+    assert literal.isprintable()
+
+
 @settings(max_examples=5)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=40))
 def test_c_reads_the_same_texts(tmp_path_factory, texts):
