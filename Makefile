@@ -54,6 +54,7 @@ sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py
 
 prebuilt: setup ## build the library for all targets in build/prebuilt
+	@cross/setup.sh arm-linux-gnueabi-gcc:gcc-arm-linux-gnueabi
 	@cross/prebuilt.sh
 
 demo: export N8_EXTRA = demo # torch and all else are for the tests

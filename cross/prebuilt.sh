@@ -14,16 +14,22 @@ copy() {
     }
 }
 
+# built PRESET TARGET: builds the library and puts it into the target's folder.
+built() {
+    cross/build.sh "$1"
+    mkdir -p "build/prebuilt/$2"
+    copy "build/$1/libneon8.so" "build/prebuilt/$2/libneon8.so"
+    copy "build/$1/libneon8.a" "build/prebuilt/$2/libneon8.a"
+}
+
 for machine in x86_64 aarch64 armv7; do
     target=linux-$machine
-    folder=build/prebuilt/$target
-    mkdir -p "$folder"
-    cross/build.sh "$target"
+    built "$target" "$target"
     cross/build.sh "$target-musl"
-    copy "build/$target/libneon8.so" "$folder/libneon8.so"
-    copy "build/$target/libneon8.a" "$folder/libneon8.a"
-    copy "build/$target-musl/libneon8.a" "$folder/libneon8-musl.a"
+    copy "build/$target-musl/libneon8.a" "build/prebuilt/$target/libneon8-musl.a"
 done
+built android-arm64-clang android-aarch64
+built android-armv7-clang android-armv7
 
 mkdir -p build/prebuilt/include
 for header in runtime/include/neon8.h*; do
