@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain text for terminals: aligned columns, sizes, names that cannot do harm."""
+"""Text for terminals and notebooks: columns, sizes, names that cannot do harm."""
 
 import difflib
+import html
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -100,6 +102,69 @@ def _facts(parts: Iterable[Part]) -> dict[str, object]:
             case _:
                 notes += [part.strip()] if part else []
     return found | ({"notes": notes} if notes else {})
+
+
+MOST_ROWS = 30
+"""Of a table in a notebook."""
+
+
+def as_html(parts: Iterable[Part]) -> str:
+    """Tables for a notebook, in its own colours; long ones end early."""
+    lines: list[str] = []
+    for part in parts:
+        match part:
+            case Fields():
+                lines.append(_html_table("", [], list(part.pairs)))
+            case Table():
+                lines.append(_html_table(part.title, part.header, part.rows))
+            case Listed():
+                rows = [(line,) for line in part.lines]
+                lines.append(_html_table(part.title, [], rows))
+            case Below():
+                lines.append(as_html(part.parts))
+            case _:
+                lines += [f"<p>{_escaped(part)}</p>"] if part else []
+    return "\n".join(lines)
+
+
+def _html_table(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[object]]
+) -> str:
+    more = len(rows) - MOST_ROWS
+    shown = [[_escaped(cell) for cell in row] for row in rows[:MOST_ROWS]]
+    if more > 0:
+        shown.append([f"... and {more} more"])
+    heads = "".join(f"<th>{_escaped(name)}</th>" for name in header)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in shown
+    )
+    caption = f"<caption>{_escaped(title)}</caption>" if title else ""
+    head = f"<thead><tr>{heads}</tr></thead>" if header else ""
+    return f"<table>{caption}{head}<tbody>{body}</tbody></table>"
+
+
+def _escaped(cell: object) -> str:
+    return html.escape(printable(str(cell)))
+
+
+class Showing(ABC):
+    """Base of what shows itself: in a line, and as tables in a notebook."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def parts(self) -> list[Part]:
+        """What is shown; the line is that of the first, which are Fields."""
+
+    def __repr__(self) -> str:
+        """The first facts."""
+        first = self.parts()[0]
+        pairs = first.pairs if isinstance(first, Fields) else ()
+        said = ", ".join(f"{name}={printable(str(value))}" for name, value in pairs)
+        return f"{type(self).__name__}({said})"
+
+    def _repr_html_(self) -> str:
+        return as_html(self.parts())
 
 
 def printable(name: str) -> str:

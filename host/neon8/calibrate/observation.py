@@ -19,6 +19,7 @@ from neon8.calibrate.statistics.observer import Extreme
 from neon8.calibrate.statistics.patches import Patches
 from neon8.calibrate.statistics.patches import merge as merge_patches
 from neon8.errors import CalibrationError
+from neon8.text import Fields, Part, Showing
 
 Value = TypeVar("Value")
 
@@ -54,8 +55,8 @@ class LayerFacts:
     patches: Patches
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Observation:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Observation(Showing):
     """Everything observed of one network on one set of samples.
 
     model_digest: SHA-256 of the ONNX file, hex.  engine: reference.FACTS and the CPU.
@@ -77,6 +78,12 @@ class Observation:
     layers: dict[str, LayerFacts]
     scale_groups: dict[str, str]
     shapes: dict[Shapes, int] = field(default_factory=dict)
+
+    def parts(self) -> list[Part]:
+        """How much was observed."""
+        named = ("samples", "tensors", "layers")
+        counts = [(name, len(getattr(self, name))) for name in named]
+        return [Fields([("model", self.model_name), *counts])]
 
     @property
     def usual_shapes(self) -> dict[str, tuple[int, ...]] | None:

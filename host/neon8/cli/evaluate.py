@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> str:
 
 def as_text(result: "Evaluation") -> str:
     """One line a figure, and why a figure is missing."""
-    from neon8.text import decimals
+    from neon8.text import columns, decimals
 
     def share(name: str, value: float | None, more: str = "") -> str:
         said = "(no labels)" if value is None else f"%{more}"
@@ -128,7 +128,8 @@ def as_text(result: "Evaluation") -> str:
         ties += f", of the reference {result.reference_ties}"
     lines.append(f"{'ties':<10} {ties}")
     if len(result.outputs) > 1:
-        lines += _each(result)
+        table = result.by_output()
+        lines += columns(table.rows, header=table.header)
     lines += _tasks(result)
     if result.detection is not None:
         lines += _boxes(result.detection)
@@ -246,23 +247,6 @@ def _compared(result: "Evaluation") -> list[str]:
         error = "" if result.dnll_error is None else f" +- {result.dnll_error:.4f}"
         lines.append(line("dNLL", f"{result.dnll:+.4f}{error}"))
     return lines
-
-
-def _each(result: "Evaluation") -> list[str]:
-    """A table of the outputs, the worst first."""
-    from neon8.text import columns, decimals
-
-    rows = [
-        (
-            each.name,
-            decimals(each.sqnr_db),
-            decimals(each.sqnr_centred_db),
-            decimals(each.agreement),
-        )
-        for each in sorted(result.outputs, key=lambda each: each.judged_db)
-    ]
-    header = ("output", "SQNR dB", "centred dB", "agreement %")
-    return columns(rows, header=header)
 
 
 def _boxes(found: "Detections") -> list[str]:

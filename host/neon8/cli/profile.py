@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> str:
     """Say how long a model takes, or how a kernel runs."""
     from neon8 import text
     from neon8.files import write_atomic
-    from neon8.inspection.profile import described, described_loop
+    from neon8.profile.described import described, described_loop
     from neon8.profile.loops import as_svg, loop_of
     from neon8.profile.profile import profile_model
 

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from neon8 import text
 from neon8.arrays import Array
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.run.reference import Reference
@@ -64,8 +65,8 @@ class Row:
     losses: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Comparison(text.Showing):
     """rows: the best first, by SQNR, then agreement, then as asked for.
 
     reference: the FP32 network; its SQNR and agreement are those with itself.
@@ -77,6 +78,23 @@ class Comparison:
     rows: tuple[Row, ...]
     baseline: Row | None = None
     advised: Row | None = None
+
+    def parts(self) -> list[text.Part]:
+        """What to take, and how all settings did."""
+        take = self.advised and f"{self.advised.method}, {self.advised.scheme}"
+        rows = [
+            (
+                each.method,
+                each.scheme,
+                text.decimals(each.sqnr_db),
+                text.decimals(None if each.gain is None else each.gain.db),
+                text.decimals(None if each.result is None else each.result.agreement),
+            )
+            for each in self.rows
+        ]
+        header = ("method", "scheme", "SQNR dB", "gain dB", "agreement %")
+        pairs = [("n", self.reference.n), ("take", take or text.UNKNOWN)]
+        return [text.Fields(pairs), text.Table("settings", rows, header)]
 
 
 @dataclass(slots=True)

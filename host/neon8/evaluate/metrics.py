@@ -25,12 +25,14 @@ from neon8.evaluate.scores import (
     negative_log_likelihood,
     tied,
 )
-from neon8.text import finite
+from neon8.text import UNKNOWN, Fields, Part, Showing, Table, decimals, finite
 
 if TYPE_CHECKING:
     from neon8.evaluate.tasks import TaskFigures
 
 TOP = 5
+OUTPUTS = ("output", "SQNR dB", "centred dB", "agreement %")
+"""The columns of a table of outputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class OutputFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Evaluation:
+class Evaluation(Showing):
     """n: samples seen; shares are percentages, 0 to 100, and changes are in points.
 
     None: no labels, or no reference; of agreement also: the first output is no vector,
@@ -88,15 +90,35 @@ class Evaluation:
     detection: Detections | None = None
     tasks: "tuple[TaskFigures, ...]" = ()
 
-    def __repr__(self) -> str:
-        """The main figures, as far as they are known."""
-        shown = {
-            name: value
-            for name in ("top1", "top5", "agreement", "sqnr_db")
-            if (value := getattr(self, name)) is not None
-        }
-        figures = "".join(f", {name}={value:.2f}" for name, value in shown.items())
-        return f"Evaluation(n={self.n}{figures})"
+    def parts(self) -> list[Part]:
+        """The main figures, as far as they are known, then what each output is like."""
+        main = ("top1", "top5", "agreement", "sqnr_db")
+        more = ("reference_top1", "change", "sqnr_centred_db", "dnll")
+        first, second = (
+            [(name, decimals(getattr(self, name))) for name in names]
+            for names in (main, more)
+        )
+        tasks = [(each.name, f"{each.mean:.4f}") for each in self.tasks]
+        known = [pair for pair in first if pair[1] != UNKNOWN]
+        others = [*(pair for pair in second if pair[1] != UNKNOWN), *tasks]
+        return [
+            Fields([("n", self.n), *known]),
+            *([Fields(others)] if others else []),
+            *([self.by_output()] if self.outputs else []),
+        ]
+
+    def by_output(self) -> Table:
+        """What each output is like, the worst first."""
+        rows = [
+            (
+                each.name,
+                decimals(each.sqnr_db),
+                decimals(each.sqnr_centred_db),
+                decimals(each.agreement),
+            )
+            for each in sorted(self.outputs, key=lambda each: each.judged_db)
+        ]
+        return Table("outputs", rows, OUTPUTS)
 
 
 def as_json(result: Evaluation) -> dict[str, object]:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.arrays import DoubleArray
+from neon8.text import Fields, Part, Showing, shapes
 
 if TYPE_CHECKING:  # which is made of shapes
     from neon8.ir.strided import Strided
@@ -479,8 +480,8 @@ class Activated(Node):
         return None if both is None else replace(self, activation=both)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Graph(Showing):
     """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex.
 
     quantized: it comes from a quantized file, which says of each tensor if it is int8.
@@ -496,3 +497,11 @@ class Graph:
     outputs: tuple[str, ...]
     quantized: bool = False
     rearranged: dict[str, Tensor] = field(default_factory=dict)
+
+    def parts(self) -> list[Part]:
+        """Its inputs and outputs, and how many nodes it has."""
+        pairs: list[tuple[str, object]] = [("name", self.name)]
+        for key in ("inputs", "outputs"):
+            dims = {name: self.tensors[name].dims for name in getattr(self, key)}
+            pairs.append((key, shapes(dims)))
+        return [Fields([*pairs, ("nodes", len(self.nodes))])]

@@ -62,8 +62,8 @@ class Layer:
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Profile(text.Showing):
     """Of a model on one core.  board: None: cycles only, no times."""
 
     source: str
@@ -98,6 +98,12 @@ class Profile:
         if self.board is None or self.ms is None:
             return None
         return self.ms * self.board.fit.low, self.ms * self.board.fit.high
+
+    def parts(self) -> list[text.Part]:
+        """As `neon8 profile` prints it."""
+        from neon8.profile import described  # noqa: PLC0415 - which reads this module
+
+        return described.described(self)
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass, field
 
+from neon8 import text
+
 SCHEMES = ("symmetric", "unsigned", "asymmetric")
 """The schemes of a tensor."""
 TABLE_SCHEMES = ("auto", *SCHEMES, "symmetric_with_uint8")
@@ -83,8 +85,8 @@ class LayerScale:
     reasons: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleTable:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ScaleTable(text.Showing):
     """tensors: by ONNX tensor name; layers: by node name; samples: how many seen.
 
     reasons: codes of the guards that fired for all.  shapes: of inputs, as most samples
@@ -101,3 +103,27 @@ class ScaleTable:
     layers: dict[str, LayerScale] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def parts(self) -> list[text.Part]:
+        """What it is of, and the scales of its tensors."""
+        rows = [
+            (
+                name,
+                text.number(each.scale),
+                each.zero_point,
+                "float32" if each.float32 else each.bits,
+                each.scheme,
+                text.span(*map(text.number, each.threshold)),
+            )
+            for name, each in self.tensors.items()
+        ]
+        pairs: list[tuple[str, object]] = [
+            ("model", self.model_name),
+            ("method", self.method),
+            ("scheme", self.scheme),
+            ("samples", self.samples),
+            ("tensors", len(rows)),
+            ("layers", len(self.layers)),
+        ]
+        header = ("tensor", "scale", "zero point", "bits", "scheme", "range")
+        return [text.Fields(pairs), text.Table("tensors", rows, header)]

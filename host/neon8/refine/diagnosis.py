@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from neon8 import text
 from neon8.arrays import Array, FloatArray
 from neon8.calibrate.run.shaped import AtShapes, shapes_of
 from neon8.data.arrays import Arrays
@@ -57,8 +58,8 @@ def no_progress(_stage: str, _done: int, _total: int | None) -> None:
     """Ignore progress."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Diagnosis(text.Showing):
     """Where an int8 network loses, and what helps.
 
     n: number of samples.  sqnr_db: of all outputs, before a final Softmax.  agreement:
@@ -85,6 +86,28 @@ class Diagnosis:
     def by_cost(self) -> list[TensorLoss]:
         """The tensors in int8, what costs the network most first."""
         return by_cost(self.tensors)
+
+    def parts(self) -> list[text.Part]:
+        """What costs most, and what helps."""
+        pairs: list[tuple[str, object]] = [
+            ("model", self.model),
+            ("n", self.n),
+            ("sqnr_db", text.decimals(self.sqnr_db)),
+            ("agreement", text.decimals(self.agreement)),
+        ]
+        costs = [
+            (each.name, each.layer, *map(text.decimals, (each.alone_db, each.sqnr_db)))
+            for each in self.by_cost()
+        ]
+        helps = [
+            (each.kind, each.target, *map(text.decimals, (each.gain_db, each.sqnr_db)))
+            for each in self.plan
+        ]
+        return [
+            text.Fields(pairs),
+            text.Table("tensors", costs, ("tensor", "layer", "alone dB", "SQNR dB")),
+            text.Table("remedies", helps, ("what", "for", "gain dB", "SQNR dB")),
+        ]
 
 
 def by_cost(tensors: Iterable[TensorLoss]) -> list[TensorLoss]:

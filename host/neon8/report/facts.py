@@ -16,7 +16,7 @@ from neon8.refine.losses import TensorLoss
 from neon8.refine.remedies import Remedy
 from neon8.refine.split import Split
 from neon8.runtime import StepInfo
-from neon8.text import finite
+from neon8.text import Fields, Part, Showing, Table, finite
 
 FORMAT, VERSION = "neon8 report", 1
 
@@ -257,8 +257,8 @@ class Point:
     best: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Report(Showing):
     """Everything.  model, table, compiled: the files.  outputs: of the network.
 
     where: what runs the kernels.  diagnose: the command that shows the diagnosis.
@@ -283,6 +283,15 @@ class Report:
     compared: tuple[Compared, ...]
     curve: tuple[Point, ...]
     predictions: tuple[Prediction, ...] = ()
+
+    def parts(self) -> list[Part]:
+        """The files, and what is known in figures."""
+        names = ("model", "table", "compiled", "data")
+        rows = [(each.name, f"{each.value:g}", each.unit) for each in self.figures]
+        return [
+            Fields([(name, getattr(self, name)) for name in names]),
+            Table("figures", rows, ("name", "value", "unit")),
+        ]
 
     def figure(self, name: str) -> Figure | None:
         """The figure of this name, None if this network has none."""

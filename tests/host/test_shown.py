@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Public objects in a line, and as tables in a notebook."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import neon8
+from neon8 import text
+from neon8.calibrate import calib_file
+from neon8.cli.main import main
+from neon8.evaluate.compare import compare
+
+
+@pytest.fixture(scope="module")
+def objects(tiny, tmp_path_factory):
+    """One of each, by its class."""
+    calib = tmp_path_factory.mktemp("shown") / "tiny.calib"
+    data = ("--data", str(tiny.data), "--limit", "3")
+    assert main(["observe", str(tiny.onnx), *data, "-o", str(calib)]) == 0
+    seen = calib_file.load(calib)
+    made = [
+        neon8.load_table(tiny.table),
+        seen,
+        neon8.load_graph(tiny.onnx),
+        neon8.evaluate_model(tiny.n8, tiny.labelled, reference=tiny.onnx),
+        neon8.diagnose_model(tiny.onnx, tiny.table, tiny.data, limit=3, top=1),
+        neon8.profile_model(tiny.n8, board="rpi4"),
+        neon8.report_model(tiny.onnx, tiny.table, tiny.n8, tiny.data, limit=3, top=0),
+        compare(seen, tiny.onnx, tiny.data, methods=("mse",), schemes=("auto",)),
+    ]
+    return {type(each).__name__: each for each in made}
+
+
+class Balanced(HTMLParser):
+    """Fails where a tag is not closed.  words: the text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.words = [], []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        assert attrs == [], "colours are the notebook's"
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "cell"),
+    [
+        (
+            "ScaleTable",
+            "model=tiny, method=minmax, scheme=auto, samples=",
+            "zero point",
+        ),
+        ("Observation", "model=tiny, samples=3, tensors=", "3"),
+        ("Graph", "inputs=image 1x3x8x8, outputs=", "image 1x3x8x8"),
+        ("Evaluation", "n=24, top1=", "centred dB"),
+        ("Diagnosis", "n=3, sqnr_db=", "alone dB"),
+        ("Profile", "core=cortex-a72, ", "bound by"),
+        ("Report", "tiny.onnx", "figures"),
+        ("Comparison", "n=24, take=mse, auto", "agreement %"),
+    ],
+)
+def test_objects_show_themselves(objects, name, line, cell):
+    each = objects[name]
+    assert repr(each).startswith(f"{name}(")
+    assert line in repr(each)
+    assert len(repr(each)) < 400
+    page = each._repr_html_()
+    assert len(page) < 20_000
+    assert cell in Balanced(page).words
+
+
+def test_names_do_no_harm():
+    parts = [
+        text.Fields([("<b>", "a & b")]),
+        text.Table("x", [("</td><script>",)], ("<i>",)),
+        text.Below("more", [text.Listed("y", ["<u>"]), "<p>"]),
+    ]
+    page = text.as_html(parts)
+    assert {"<b>", "a & b", "</td><script>", "<i>", "<u>", "<p>"} <= set(
+        Balanced(page).words
+    )
+
+
+def test_long_tables_end_early():
+    rows = [(number,) for number in range(1000)]
+    words = Balanced(text.as_html([text.Table("many", rows, ("n",))])).words
+    assert words[-2:] == ["29", "... and 970 more"]
+    assert len(words) == 33
+
+
+def test_a_long_table_stays_small():
+    rng = np.random.default_rng(0)
+    scale = neon8.TensorScale(
+        scale=0.1, zero_point=0, scheme="symmetric", threshold=(-1, 1), min=-1, max=1
+    )
+    table = neon8.ScaleTable(
+        model_name="<net>\n",
+        model_digest="",
+        method="mse",
+        scheme="auto",
+        samples=1,
+        engine="",
+        tensors={f"t{rng.integers(1 << 60)}": scale for _ in range(500)},
+    )
+    assert repr(table) == (
+        "ScaleTable(model=<net>\\n, method=mse, scheme=auto, samples=1, tensors=500, "
+        "layers=0)"
+    )
+    assert len(table._repr_html_()) < 5_000
