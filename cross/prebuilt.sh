@@ -27,6 +27,7 @@ for machine in x86_64 aarch64 armv7; do
     built "$target" "$target"
     cross/build.sh "$target-musl"
     copy "build/$target-musl/libneon8.a" "build/prebuilt/$target/libneon8-musl.a"
+    copy "build/$target-musl/neon8-runner" "build/prebuilt/$target/neon8-runner"
 done
 built android-arm64-clang android-aarch64
 built android-armv7-clang android-armv7

@@ -71,7 +71,8 @@ static void print_counts(struct n8_network *network, size_t parts) {
         if (counting.counters.files[i] >= 0) {
             printf("%s\"%s\": [", seen++ == 0 ? "" : ", ", n8_counter_names[i]);
             for (size_t part = 0; part < parts; part++) {
-                printf("%s%.1f", part == 0 ? "" : ", ", (double)sums[part][i] / COUNTED_RUNS);
+                printf("%s%.1f", part == 0 ? "" : ", ",
+                       (double)sums[part][i] / (double)COUNTED_RUNS);
             }
             printf("]");
         }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The libraries for other machines in build/prebuilt, which `make prebuilt` made."""
 
+import json
 import os
 import re
 import subprocess
@@ -67,6 +68,17 @@ def test_gives_the_bytes_of_other_builds(machine):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_program_needs_nothing_but_the_kernel(machine):
+    runner = prebuilt_file(f"linux-{machine}", "neon8-runner")
+    with runner.open("rb") as file:
+        kinds = {segment["p_type"] for segment in ELFFile(file).iter_segments()}
+    assert not kinds & {"PT_INTERP", "PT_DYNAMIC"}
+    qemu = {"x86_64": [], "aarch64": ["qemu-aarch64"], "armv7": ["qemu-arm"]}[machine]
+    said = subprocess.check_output([*qemu, runner, "facts"], text=True)
+    assert json.loads(said)["bits"] == (32 if machine == "armv7" else 64)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
