@@ -55,8 +55,10 @@ def warns(folder):
     for source in sorted(folder.glob("*.c")):
         gcc = ("gcc", "-std=c11", *WARNINGS, "-fsyntax-only", "-Iinclude", source)
         tried(*gcc, cwd=folder)
+    strict = ("g++", "-std=c++17", *WARNINGS, "-fsyntax-only", "-Iinclude")
+    tried(*strict, "example.cpp", cwd=folder)
     formatter = Path(sys.executable).with_name("clang-format")
-    files = [*folder.glob("*.[ch]")]
+    files = [*folder.glob("*.[ch]"), *folder.glob("*.[ch]pp")]
     tried(formatter, "--dry-run", "-Werror", *files)
 
 

@@ -21,11 +21,16 @@ def fill(
     made: dict[str, str | bytes] = {
         f"{name}.h": render("wrapper.h", wrapper, embed=embed),
         f"{name}.c": render("wrapper.c", wrapper, embed=embed),
+        f"{name}.hpp": render("wrapper.hpp", wrapper, embed=embed),
+        "example.cpp": render("example.cpp", wrapper, embed=embed),
         "example.c": render("example.c", wrapper, embed=embed),
         "CMakeLists.txt": render("CMakeLists.txt", wrapper, embed=embed),
         "README.md": render("README.md", wrapper, embed=embed, targets=targets),
         ".clang-format": render("clang-format", wrapper),
-        "include/neon8.h": prebuilt_file("include", "neon8.h").read_bytes(),
+        **{
+            f"include/{header}": prebuilt_file("include", header).read_bytes()
+            for header in ("neon8.h", "neon8.hpp")
+        },
         **raw_samples(wrapper),
     }
     if embed:
