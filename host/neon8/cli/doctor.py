@@ -23,8 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="what is asked for: native, aarch64, armv7, ssh, adb, or what an extra of "
-        "the package brings, such as report; all are listed without",
+        help="what is asked for: native, aarch64, armv7; ssh, adb; linux-aarch64 "
+        "and others that models are packaged for; or what an extra of neon8 brings, as "
+        "report does; all are listed without",
     )
     options.as_json(parser)
 

@@ -16,6 +16,7 @@ from importlib import metadata
 from neon8 import text
 from neon8.errors import SettingsError, SetupError
 from neon8.machines import DEFAULT_CPU, EMULATIONS, NATIVE
+from neon8.prebuilt import TARGETS, prebuilt_file
 from neon8.settings.fields import meant
 from neon8.version import __version__
 
@@ -62,6 +63,19 @@ def _packages(wanted: Iterable[str]) -> Iterator[Lack]:
 def _program(name: str, package: str) -> Iterator[Lack]:
     if shutil.which(name) is None:
         yield Lack(f"{name} is not installed", f"apt-get install {package}")
+
+
+def _board(name: str, package: str) -> Iterator[Lack]:
+    yield from _program(name, package)
+    yield from _prebuilt("linux-aarch64", "neon8-runner")
+
+
+def _prebuilt(target: str, name: str) -> Iterator[Lack]:
+    try:
+        prebuilt_file(target, name)
+    except SetupError:
+        remedy = "make prebuilt, in a checkout, or install the wheel for a computer"
+        yield Lack(f"{name} for {target} is not there", remedy)
 
 
 def _here() -> Iterator[Lack]:
@@ -114,9 +128,12 @@ def checks() -> dict[str, Check]:
     for extra, wanted in _extras().items():
         purpose = f"what neon8[{extra}] brings" if extra else "quantize networks"
         found[extra or "quantize"] = Check(purpose, partial(_packages, wanted))
-    ssh = partial(_program, "ssh", "openssh-client")
+    for target in TARGETS:
+        look = partial(_prebuilt, target, "libneon8.so")
+        found[target] = Check(f"package models for {target}", look)
+    ssh = partial(_board, "ssh", "openssh-client")
     found["ssh"] = Check("run models on a board", ssh)
-    found["adb"] = Check("run them on Android", partial(_program, "adb", "adb"))
+    found["adb"] = Check("run them on Android", partial(_board, "adb", "adb"))
     return found
 
 

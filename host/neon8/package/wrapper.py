@@ -5,15 +5,16 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from neon8.arrays import Array
 from neon8.data.arrays import open_runs
+from neon8.data.classes import class_names
 from neon8.data.samples import loaded
-from neon8.errors import DataError, ModelError
-from neon8.files import MAX_TEXT_BYTES, read_file
+from neon8.errors import ModelError
+from neon8.files import read_file
 from neon8.package import names
 from neon8.runtime.arrays import Bounds, TensorInfo
 from neon8.runtime.model import MAX_BYTES, Model
@@ -139,7 +140,8 @@ def describe(
         Value(name=n, identifier=i, info=f, dimensions=f.shape, sample=results[n])
         for i, (n, f) in zip(called[count:], infos[1].items(), strict=True)
     ]
-    words = () if labels is None else _labels(labels, outputs)
+    made = [value.info.shape for value in outputs]
+    words = () if labels is None else class_names(labels, made)
     return Wrapper(
         name=own,
         camel=names.camel(own),
@@ -222,20 +224,3 @@ def _axes(limits: Sequence[Bounds]) -> Sequence[str]:
     if rank == 4 and limits[3].hi in COLORS and limits[1].hi not in COLORS:
         return CHANNELS_LAST
     return AXES.get(rank, [f"dimension_{axis}" for axis in range(rank)])
-
-
-def _labels(path: Path, outputs: Sequence[Value]) -> tuple[str, ...]:
-    """The lines of a file.  DataError: no output has as many values along an axis."""
-    try:
-        text = read_file(path, most=MAX_TEXT_BYTES).decode("utf-8-sig")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not UTF-8") from error
-    labels = tuple(line.strip() for line in text.splitlines())
-    sizes: list[Any] = [size for value in outputs for size in value.info.shape]
-    if len(labels) not in sizes:
-        shapes = ", ".join("x".join(map(str, v.info.shape)) for v in outputs)
-        text = f"has {len(labels)} lines, one for each class, and the outputs are"
-        raise DataError(f"{path}: {text} {shapes}; give it a line for each class")
-    return labels

@@ -262,6 +262,7 @@ class Report(Showing):
     """Everything.  model, table, compiled: the files.  outputs: of the network.
 
     where: what runs the kernels.  diagnose: the command that shows the diagnosis.
+    names: of the classes, if they are known.
     """
 
     model: str
@@ -283,6 +284,14 @@ class Report(Showing):
     compared: tuple[Compared, ...]
     curve: tuple[Point, ...]
     predictions: tuple[Prediction, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def class_of(self, index: int | None) -> str:
+        """The number of a class, with its name if it has one."""
+        if index is None:
+            return ""
+        name = self.names[index] if 0 <= index < len(self.names) else ""
+        return f"{index} {name}".rstrip()
 
     def parts(self) -> list[Part]:
         """The files, and what is known in figures."""

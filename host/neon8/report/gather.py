@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neon8.calibrate import calib_file
+from neon8.data.classes import class_names
 from neon8.data.picture import picture
 from neon8.data.samples import Data, loaded
 from neon8.errors import CompileError, ModelError
@@ -73,6 +74,8 @@ def report_model(
     predictions = tuple(
         predicted(Path(compiled), name, settings) for name in wanted.boards
     )
+    made = [graph.tensors[name].dims for name in graph.outputs]
+    names = () if wanted.labels is None else class_names(wanted.labels, made)
     seen: dict[str, Values] = {}
     if wanted.calibration is not None:
         observation = calib_file.load(wanted.calibration)
@@ -133,6 +136,7 @@ def report_model(
         compared=found,
         curve=curve,
         predictions=predictions,
+        names=names,
     )
 
 

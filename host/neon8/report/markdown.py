@@ -170,11 +170,15 @@ def _remedies(report: Report) -> Iterator[str]:
 
 
 def _samples(report: Report) -> Iterator[str]:
+    name = report.class_of
     if report.confusions:
         yield ""
         yield "## Classes that change"
         rows = [
-            (str(e.wanted), str(e.got), str(e.samples), str(e.lost), str(e.gained))
+            (
+                *map(code, map(report.class_of, (e.wanted, e.got))),
+                *map(str, (e.samples, e.lost, e.gained)),
+            )
             for e in report.confusions[:MOST]
         ]
         header = ("FP32", "int8", "samples", "label lost", "label gained")
@@ -186,9 +190,11 @@ def _samples(report: Report) -> Iterator[str]:
             (
                 code(each.name),
                 decibels(each.sqnr_db),
-                "" if each.label is None else str(each.label),
-                ", ".join(f"{s.index}: {s.score:.4g}" for s in each.wanted),
-                ", ".join(f"{s.index}: {s.score:.4g}" for s in each.got),
+                code(report.class_of(each.label)),
+                *(
+                    code(", ".join(f"{name(s.index)}: {s.score:.4g}" for s in scores))
+                    for scores in (each.wanted, each.got)
+                ),
             )
             for each in report.samples[:MOST]
         ]

@@ -35,6 +35,7 @@ from neon8.settings.fields import (
 from neon8.settings.shapes import Open, shape, size
 
 MOST_DECIBELS = 200
+CLASSES = "a text file with the names of the classes, a line for each"
 DECIBELS = number("a number of dB", above=0, most=MOST_DECIBELS)
 COUNT = whole(1)
 METHOD = text(methods.parse)
@@ -521,6 +522,7 @@ class ReportSettings(Stage):
         path(),
         metavar="F.json",
     )
+    labels: Path | None = setting(None, CLASSES, path(), metavar="L.txt")
     shown: int = setting(
         12, "how many samples are shown, those that lose most", whole(0), metavar="N"
     )
@@ -591,9 +593,7 @@ class PackageSettings(Stage):
     release: str = setting(
         "1.0", "the version of a package that has one", RELEASE, metavar="N.N"
     )
-    labels: Path | None = setting(
-        None, "a text file with the names of the classes, a line for each", path()
-    )
+    labels: Path | None = setting(None, CLASSES, path(), metavar="L.txt")
     preprocess: Any = setting(
         None,
         "how images become inputs, for the constants in the code; a TOML file",

@@ -10,6 +10,7 @@ from importlib import metadata
 import pytest
 
 import neon8
+from neon8 import prebuilt
 from neon8.cli.main import main
 from neon8.runtime.library import find
 
@@ -83,10 +84,11 @@ def test_a_missing_package_is_named(capsys, monkeypatch):
 
 def test_missing_tools_are_named(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    causes = {
-        each["name"]: (each["cause"], each["remedy"])
-        for each in facts(capsys, "doctor")["missing"]
-    }
+    monkeypatch.setattr(prebuilt, "PACKAGE", tmp_path / "host/neon8")
+    causes = {}
+    for each in facts(capsys, "doctor")["missing"]:
+        causes.setdefault(each["name"], (each["cause"], each["remedy"]))
+    assert causes["linux-armv7"][0] == "libneon8.so for linux-armv7 is not there"
     assert causes["ssh"] == ("ssh is not installed", "apt-get install openssh-client")
     assert causes["armv7"] == ("qemu-arm is not installed", "apt-get install qemu-user")
 

@@ -24,6 +24,7 @@ class Files:
     calib: Path
     other: Path
     search: Path
+    names: Path
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +39,9 @@ def files(tiny, tmp_path_factory) -> Files:
         folder / "tiny.calib",
         folder / "other.scales.json",
         folder / "curve.json",
+        folder / "labels.txt",
     )
+    made.names.write_text("ant\nbee\ncat|\n<d>\neel\nfox\n")
     shutil.copy(tiny.labelled, made.data)
     neon8.observe_model(tiny.onnx, np.load(tiny.data)["x"], output=made.calib)
     worse = {"tensors": {"act1": {"threshold": 0.4}}}
@@ -65,4 +68,5 @@ def whole(files) -> Report:
         search=files.search,
         shown=4,
         boards=["rpi3b+", "rpi5"],
+        labels=files.names,
     )

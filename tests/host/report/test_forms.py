@@ -4,6 +4,7 @@
 import json
 import re
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ import pytest
 import neon8
 from command_lines import refuse, succeed
 from neon8.cli.main import main
+from neon8.errors import DataError
 from neon8.report.html import as_html
 from neon8.report.layout import HEIGHT, WIDTH, drawing
 from neon8.report.markdown import as_markdown, code
@@ -275,3 +277,20 @@ def test_a_network_without_images_or_classes(tmp_path):
     assert found.data == "DATA"
     Page(as_html(found))
     assert "SQNR" in as_markdown(found)
+
+
+def test_classes_have_their_names(whole, files, tiny, tmp_path):
+    assert [whole.class_of(index) for index in (0, 3, 6, None)] == [
+        "0 ant",
+        "3 <d>",
+        "6",
+        "",
+    ]
+    page, text = as_html(whole), as_markdown(whole)
+    label = whole.samples[0].label
+    assert f"label {escape(whole.class_of(label))}" in page
+    assert f"`{whole.class_of(label)}`".replace("|", "\\|") in text
+    few = tmp_path / "few.txt"
+    few.write_text("ant\nbee\n")
+    with pytest.raises(DataError, match=r"has 2 lines.* outputs are 1x6"):
+        neon8.report_model(tiny.onnx, tiny.table, tiny.n8, files.data, labels=few)
