@@ -36,7 +36,7 @@ def load_table(path: Path, digest: str) -> ScaleTable:
 
 def compared(
     path: Path,
-    other: ScaleTable,
+    other: ScaleTable | None,
     table: ScaleTable,
     mine: Figures,
     *,
@@ -46,22 +46,25 @@ def compared(
 ) -> Compared:
     """Compile another table, run it on the same samples, and compare.
 
-    mine: what this table gives on them.  CompileError.
+    other: None if `path` is an .n8 file, of which no table is known.  mine: what this
+    table gives on the samples.  CompileError.
     """
-    file = compile_model(model, other, shapes=settings.network.shapes)
-    book = Book(0)
+    book, compiled = Book(0), path
     with TemporaryDirectory() as folder:
-        compiled = Path(folder) / f"{path.stem}.n8"
-        compiled.write_bytes(file)
+        if other is not None:
+            compiled = Path(folder) / f"{path.stem}.n8"
+            shapes = settings.network.shapes
+            compile_model(model, other, output=compiled, shapes=shapes)
         found = evaluate_model(compiled, data, settings=settings, seen=book.add)
+        size = compiled.stat().st_size
     theirs = book.figures()
     return Compared(
         table=str(path),
-        size=len(file),
+        size=size,
         evaluation=found,
         gain=rank_figures([theirs, mine], 0).gains[1],
         gains=changes(theirs, mine),
-        differences=tuple(differences(table, other)),
+        differences=() if other is None else tuple(differences(table, other)),
     )
 
 

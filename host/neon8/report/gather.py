@@ -29,6 +29,7 @@ from neon8.report.samples import Book, Kept
 from neon8.runtime import Model, StepInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.settings.reader import takes
+from neon8.settings.shapes import settled
 from neon8.settings.stages import DEFAULTS, Settings, TargetSettings
 from neon8.settings.words import options_again
 from neon8.version import __version__
@@ -69,10 +70,15 @@ def report_model(
     if network.runnable(scales).cut:
         text = "runs in part only, as compile --cut makes it"
         raise CompileError(f"{onnx}: {text}; a report needs a network that runs whole")
-    others = [(path, load_table(path, graph.digest)) for path in wanted.others]
+    others = [
+        (path, None if path.suffix == ".n8" else load_table(path, graph.digest))
+        for path in wanted.others
+    ]
     curve = () if wanted.search is None else search.load(wanted.search, graph.digest)
+    fixed = None if shapes is None else settled(shapes, usual)
+    at_usual = replace(settings, network=replace(settings.network, shapes=fixed))
     predictions = tuple(
-        predicted(Path(compiled), name, settings) for name in wanted.boards
+        predicted(Path(compiled), name, at_usual) for name in wanted.boards
     )
     made = [graph.tensors[name].dims for name in graph.outputs]
     names = () if wanted.labels is None else class_names(wanted.labels, made)
@@ -83,6 +89,9 @@ def report_model(
     with _opened(Path(compiled), settings.target) as opened:
         facts, memory, steps = opened.facts, opened.memory, opened.steps
     _check(Path(compiled), facts.digest, steps, graph.digest, scales)
+    for path in (path for path, other in others if other is None):
+        with Model.open(path) as other_model:
+            _check(path, other_model.facts.digest, (), graph.digest, scales)
 
     asked = replace(settings.evaluate, reference=settings.evaluate.reference or onnx)
     here = replace(settings, evaluate=asked, target=TargetSettings())

@@ -505,7 +505,7 @@ class ReportSettings(Stage):
     )
     others: tuple[Path, ...] = setting(
         (),
-        "tables to compare with, on the same samples",
+        "tables, or .n8 files, to compare with on the same samples",
         several(path()),
         option="--compare",
         metavar="OTHER.scales.json",

@@ -29,6 +29,7 @@ from neon8.graph.importer import load
 from neon8.report.facts import as_json
 from neon8.report.samples import Book
 from onnx_nets import save
+from open_nets import unet
 from refusals import refused
 
 HEAD = '{"format": "neon8 precision", "version": 3, '
@@ -335,6 +336,38 @@ def test_a_picture_is_small_and_has_its_colours():
     values = np.asarray(Image.open(io.BytesIO(picture(gray))))
     assert values.min() < 20
     assert values.max() > 235
+
+
+def test_another_model_file_is_compared(files, whole, tmp_path):
+    """As its table would be, but for the entries, which nobody knows."""
+    other = tmp_path / "other.n8"
+    neon8.compile_model(files.model, files.other, output=other)
+    arguments = (files.model, files.table, files.n8, files.data)
+    found = neon8.report_model(*arguments, others=[other], top=0).compared[0]
+    (by_table,) = whole.compared
+    assert found == replace(by_table, table=str(other), differences=())
+    net = save(tmp_path, NETS["front"]())
+    table = neon8.calibrate_model(net, samples(load(net), count=4))
+    neon8.compile_model(net, table, output=other, cut=True)
+    with refused(ModelError, f"{other}: was compiled from another network"):
+        neon8.report_model(*arguments, others=[other])
+
+
+def test_open_dimensions(tmp_path):
+    """Times are those of the shape that most samples have."""
+    net, n8 = save(tmp_path, unet()), tmp_path / "net.n8"
+    data = [
+        np.ones((1, 3, size, 16), np.float32) * at
+        for at, size in enumerate((16, 24, 24))
+    ]
+    shapes = {"x": (1, 3, "16..24:8", 16)}
+    table = neon8.calibrate_model(net, data, shapes=shapes, output=tmp_path / "t.json")
+    neon8.compile_model(net, table, output=n8, shapes=shapes)
+    found = neon8.report_model(
+        net, tmp_path / "t.json", n8, data, shapes=shapes, boards=["rpi4"], top=0
+    )
+    assert found.evaluation.n == 3
+    assert "--shape x=1,3,24,16 --board" in found.predictions[0].command
 
 
 def test_a_network_that_must_be_cut_is_refused(files, tmp_path):
