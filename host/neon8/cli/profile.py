@@ -27,8 +27,10 @@ cycles         of a model of the core: they rank, and leave memory out
 lines          of 64 bytes that come from memory: weights once, and what of the values
                does not fit the second-level cache
 MAC/cycle      multiply-accumulates of a cycle; the limit is the core's with int8
-bound by       kernel: its inner loops; epilogue: what follows each tile, as scales and
-               stores; C code: what calls kernels, or does without; memory
+bound by       multiplies, or the loads of what they multiply, of kernels whose loops
+               are known (--kernel); kernel: inner loops of others; epilogue: what
+               follows each tile, as scales and stores; C code: what calls kernels, or
+               does without; memory
 """
 
 

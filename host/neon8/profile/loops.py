@@ -88,6 +88,28 @@ def loops(core: str) -> dict[str, Loop]:
         ) from error
 
 
+@functools.cache
+def busy(core: str) -> dict[str, tuple[float, float]]:
+    """Of each kernel's loop, the shares of cycles that vectors and that loads take.
+
+    A cycle is a load's if no vector instruction issues in it, and one without any issue
+    is that of the last one.  Empty for a core without loops.
+    """
+    found = {}
+    for kernel, loop in loops(core).items() if core in cores() else ():
+        units: dict[int, set[str]] = {}
+        for each in loop.lines:  # a load may need the vector unit, too
+            used = {"load"} if "load" in each.units else set(each.units)
+            units.setdefault(each.cycle, set()).update(used)
+        ends = [*list(units)[1:], next(iter(units)) + round(loop.cycles)]
+        spent = dict.fromkeys(("vector", "load", ""), 0)
+        for (cycle, used), end in zip(units.items(), ends, strict=True):
+            kind = next((each for each in ("vector", "load") if each in used), "")
+            spent[kind] += end - cycle
+        found[kernel] = spent["vector"] / loop.cycles, spent["load"] / loop.cycles
+    return found
+
+
 def loop_of(kernel: str, core: str) -> Loop:
     """A kernel's, by its symbol, with or without n8_.  SettingsError: there is none."""
     known = loops(core)

@@ -9,7 +9,7 @@ from typing import Any
 from neon8 import text
 from neon8.errors import ModelError, SettingsError
 from neon8.files import read_file
-from neon8.profile import boards, costs
+from neon8.profile import boards, costs, loops
 from neon8.profile.boards import LINE, Board
 from neon8.profile.costs import Table
 from neon8.profile.trace import Part, Processor, trace
@@ -209,8 +209,14 @@ def layer_of(part: Part, table: Table, board: Board | None, lines: float) -> Lay
     split = table.split(part)
     total = split.total
     waits = board.fit.line * lines * board.ghz / board.fit.factor if board else 0.0
+    kernel = part.step.kernel if part.step else ""
+    macs = part.step.macs if part.step else 0
+    inner = loops.busy(table.core).get(kernel) if macs else None
+    vectors, loads = (split.kernel.cycles * share for share in inner or (0.0, 0.0))
     shares = {
-        "kernel": split.kernel.cycles,
+        "multiplies": vectors,
+        "loads": loads,
+        "kernel": split.kernel.cycles if inner is None else 0.0,
         "epilogue": split.epilogue.cycles,
         "C code": split.around.cycles,
         "memory": waits,
@@ -218,8 +224,8 @@ def layer_of(part: Part, table: Table, board: Board | None, lines: float) -> Lay
     return Layer(
         name=part.name,
         operation=part.operation,
-        kernel=part.step.kernel if part.step else "",
-        macs=part.step.macs if part.step else 0,
+        kernel=kernel,
+        macs=macs,
         instructions=total.instructions,
         cycles=total.cycles,
         lines=lines,

@@ -196,6 +196,20 @@ def test_a_kernel_is_shown_cycle_by_cycle(tmp_path, capsys):
     assert picture.read_text().count("<rect") == 1 + len(cycles)
 
 
+def test_loads_and_multiplies_are_told_apart(unseen):
+    """Of 84 cycles of this loop a load has 20 for itself; no other issues are none."""
+    vectors, loaded = loops.busy("cortex-a53")["n8_igemm_s8_s8_neon"]
+    assert (vectors, loaded) == (64 / 84, 20 / 84)
+    for core in loops.cores():
+        assert all(sum(each) <= 1 for each in loops.busy(core).values())
+    bound = {
+        core: {layer.bound for layer in profile_model(unseen[0], core=core).layers}
+        for core in PROCESSORS
+    }
+    assert "multiplies" in bound["cortex-a53"]
+    assert not {"multiplies", "loads"} & bound["cortex-a76"]
+
+
 @pytest.mark.parametrize("core", ["cortex-a53", "cortex-a55"])
 def test_every_loop_is_what_the_model_says(core):
     for loop in loops.loops(core).values():
