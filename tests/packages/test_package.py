@@ -18,6 +18,7 @@ from neon8.cli.main import main
 from neon8.errors import Neon8Error, SetupError
 from neon8.package import builds
 from neon8.package.wrapper import describe
+from neon8.prebuilt import prebuilt_file
 
 PC = "linux-x86_64"
 ARM = ("linux-aarch64", "linux-armv7")
@@ -100,6 +101,47 @@ def test_cmake_with_open_dimensions(capsys, tmp_path, embed):
     package(capsys, model, folder, "cmake", "--target", PC, *embed)
     warns(folder)
     assert "int32_t batch, int32_t height," in (folder / "model_open.h").read_text()
+
+
+CALLER = """
+#include <stdio.h>
+#include "model_open.h"
+
+int main(int argc, char **argv) {
+    static float image[504], odd[792], join[3696], p[20], cubes[1848];
+    static float few[462];
+    struct model_open net;
+    if (argc != 3 || model_open_open(&net, argv[2], 1) != N8_E_ARGUMENT) return 1;
+    if (model_open_open(&net, "none", 1) != N8_E_ARGUMENT) return 2;
+    if (model_open_open(&net, argv[1], 1) != N8_OK || net.image_size != 108) return 3;
+    if (model_open_resize(&net, 2, 7, 14) != N8_E_SHAPE) return 4;
+    if (net.image_size != 108 || !net.session) return 4;
+    if (model_open_resize(&net, 3, 40, 40) != N8_OK) return 5;
+    if (model_open_resize(&net, 2, 6, 14) != N8_OK || net.image_size != 504) return 6;
+    if (net.odd_size != 792 || net.join_size != 3696 || net.p_size != 20) return 7;
+    if (net.cubes_size != 1848 || net.few_size != 462) return 8;
+    if (fread(image, sizeof *image, 504, stdin) != 504) return 9;
+    if (model_open_run(&net, image, odd, join, p, cubes, few) != N8_OK) return 10;
+    fwrite(join, sizeof *join, net.join_size, stdout);
+    model_open_close(&net);
+    model_open_close(&net);
+    return 0;
+}
+"""
+
+
+def test_a_caller_chooses_dimensions(tmp_path):
+    folder, model = tmp_path / "net", GOLDEN / "open.n8"
+    neon8.package_model(model, "cmake", folder, targets=[PC], check=False)
+    (folder / "caller.c").write_text(CALLER)
+    gcc = ("gcc", "-std=c11", *WARNINGS, "-Iinclude", "caller.c", "model_open.c")
+    sanitized = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    library = (f"lib/{PC}/libneon8.a", "-lm", "-lpthread")
+    tried(*gcc, *sanitized, "-o", "caller", *library, cwd=folder)
+    image = np.random.default_rng(3).random((2, 3, 6, 14), np.float32)
+    models = (folder / "model_open.n8", GOLDEN / "small.n8")
+    got = tried(folder / "caller", *models, input=image.tobytes())
+    assert got == run_by_name(model, {"image": image})["join"].tobytes()
 
 
 def run_by_name(model, inputs):
@@ -246,6 +288,39 @@ def test_what_differs_is_not_written(tmp_path, monkeypatch):
     assert not folder.exists()
     neon8.package_model("small.n8", "cmake", folder, targets=[PC], check=False)
     assert folder.exists()
+
+
+def test_a_program_refuses_another_model(tmp_path):
+    made = {}
+    for name in ("small", "indexed"):
+        folder, path = tmp_path / name, GOLDEN / f"{name}.n8"
+        neon8.package_model(path, "deb", folder, targets=[PC], check=False)
+        tried("dpkg-deb", "--extract", *folder.glob("*.deb"), folder)
+        (made[name],) = folder.glob("usr/bin/*")
+    library = prebuilt_file(PC, "libneon8.so")
+    (tmp_path / "libneon8.so.1").symlink_to(library)
+    for name, other in (("indexed", "small"), ("small", "open")):
+        command = (made[name], "--selftest", "--model", GOLDEN / f"{other}.n8")
+        where = {"LD_LIBRARY_PATH": str(tmp_path)}
+        done = subprocess.run(command, env=where, capture_output=True, check=False)
+        assert done.returncode == 2
+        assert b"has other inputs or outputs" in done.stderr
+
+
+def test_the_same_bytes_each_time(tmp_path):
+    def made(name):
+        neon8.package_model(GOLDEN / "small.n8", "cmake", tmp_path / name, check=False)
+        return (tmp_path / name / "neon8-package.json").read_bytes()
+
+    assert made("one") == made("two")
+
+
+def test_a_static_program_without_zig(tmp_path, monkeypatch):
+    monkeypatch.setattr(builds.importlib.util, "find_spec", lambda _: None)
+    done = neon8.package_model(
+        GOLDEN / "small.n8", "static-binary", tmp_path / "net", targets=[PC, ARM[0]]
+    )
+    assert all("the bytes of this PC" in line for line in done.checked)
 
 
 def test_what_is_not_here_is_said(tmp_path, monkeypatch):

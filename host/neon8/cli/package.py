@@ -50,7 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="the folder to write",
     )
-    options.quiet(parser)
     add_options(parser, "package")
 
 

@@ -23,6 +23,9 @@ def check_place(folder: Path, *, force: bool) -> None:
     if not folder.parent.is_dir():
         text = f"no folder {str(folder.parent)!r}; create it first"
         raise SetupError(f"{folder}: {text}")
+    for mine in (Path.cwd(), Path.home()):
+        if mine.is_relative_to(folder.resolve()):
+            raise SetupError(f"{folder}: is a folder to work in; name one of its own")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise SetupError(f"{folder}: is no folder; name another")
     if force or not folder.exists() or not any(folder.iterdir()):
@@ -40,7 +43,7 @@ def check_place(folder: Path, *, force: bool) -> None:
 @contextmanager
 def written(folder: Path, *, kind: str) -> Iterator[Path]:
     """A new folder to fill, which takes the place of `folder` if nothing is raised."""
-    place = folder.parent.resolve() / folder.name
+    place = folder.resolve()
     beside = place.parent / f".neon8-{os.urandom(8).hex()}"
     try:
         beside.mkdir()
@@ -69,7 +72,7 @@ def _swap(new: Path, place: Path) -> None:
     place.rename(old)
     try:
         new.rename(place)
-    except OSError:
+    except BaseException:
         old.rename(place)
         raise
     shutil.rmtree(old, ignore_errors=True)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A folder is written whole or not at all, and only over one of ours."""
 
+from pathlib import Path
+
 import pytest
 
 from neon8.errors import SetupError
@@ -69,6 +71,14 @@ def test_no_place_for_a_folder(tmp_path, force):
             check_place(tmp_path / name, force=force)
     with pytest.raises(SetupError, match="create it first"):
         check_place(tmp_path / "none" / "net", force=force)
+
+
+@pytest.mark.parametrize("name", [".", "..", "sub/..", "/"])
+def test_where_one_works_is_never_replaced(tmp_path, monkeypatch, name):
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SetupError, match="a folder to work in"):
+        check_place(Path(name), force=True)
 
 
 @pytest.mark.parametrize("there", [False, True])

@@ -191,20 +191,24 @@ int main(int argc, char **argv) {
     size_t model_size;
     unsigned char *model = contents(model_path, {{ w.model | length }}, &model_size);
 {% endif %}
+    struct n8_model *opened = NULL;
+    struct n8_model_error error;
+    const struct n8_model_options options = {.max_bytes = INT64_MAX};
+    if (n8_model_open(model, model_size, &options, &opened, &error) != N8_OK)
+        fail("%s", error.reason);
+    struct n8_model_facts facts;
+    check(n8_model_describe(opened, &facts));
+    if (facts.input_count != INPUTS || facts.output_count != OUTPUTS)
+        fail("the model has other inputs or outputs");
 {% if w.arguments %}
     const int32_t shapes[][8] = {
 {% for v in w.inputs %}
         { {{- v.dimensions | join(", ") -}} },
 {% endfor %}
     };
-    const struct n8_model_options options = {.max_bytes = INT64_MAX, .shapes = shapes};
-{% else %}
-    const struct n8_model_options options = {.max_bytes = INT64_MAX};
+    struct n8_model *usual = opened;
+    check(n8_model_reshape(usual, shapes, &opened, NULL));
 {% endif %}
-    struct n8_model *opened = NULL;
-    struct n8_model_error error;
-    if (n8_model_open(model, model_size, &options, &opened, &error) != N8_OK)
-        fail("%s", error.reason);
     struct n8_session *session = NULL;
     check(n8_session_create(opened, &(struct n8_session_options){.threads = threads}, &session));
 
@@ -233,6 +237,9 @@ int main(int argc, char **argv) {
     }
     n8_session_destroy(session);
     n8_model_close(opened);
+{% if w.arguments %}
+    n8_model_close(usual);
+{% endif %}
     if (selftest)
         puts(equal ? "selftest: the same bytes as on the PC" : "selftest: OTHER BYTES");
     return equal ? 0 : 1;

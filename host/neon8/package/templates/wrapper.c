@@ -68,19 +68,8 @@ static void measure(struct {{ w.name }} *net, const struct n8_model *model) {
 
 {% endif %}
 {{ ("enum n8_status " ~ w.name ~ "_open_bytes(") | broken(["struct " ~ w.name ~ " *net", "const void *bytes", "size_t size", "int32_t threads"], 101) }}) {
-{% if w.arguments %}
-    static const int32_t usual[][8] = {
-{% for v in w.inputs %}
-        { {{- v.info.shape | join(", ") -}} },
-{% endfor %}
-    };
-    *net = (struct {{ w.name }}){.threads = threads};
-    enum n8_status status =
-        n8_model_open(bytes, size, &(struct n8_model_options){.shapes = usual}, &net->model, NULL);
-{% else %}
     *net = (struct {{ w.name }}){.threads = threads};
     enum n8_status status = n8_model_open(bytes, size, NULL, &net->model, NULL);
-{% endif %}
     if (status == N8_OK && !fits(net->model))
         status = N8_E_ARGUMENT;
     if (status == N8_OK)
