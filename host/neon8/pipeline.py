@@ -10,7 +10,7 @@ imported when it runs, so that saving a file does not load onnxruntime.
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from neon8.calibrate import calib_file
 from neon8.calibrate import observation as observations
 from neon8.calibrate.observation import Observation
-from neon8.calibrate.solve import solve, with_overrides
+from neon8.calibrate.solve import solve, solve_quietly, with_overrides
 from neon8.data.samples import Data
 from neon8.errors import SettingsError
 from neon8.files import write_atomic
@@ -106,6 +106,7 @@ def calibrate(
     tensor, or contradicts.  CompileError: what is to be refined cannot run in int8.
     """
     from neon8.calibrate.run.run import Task, forget, observe_data, resumable
+    from neon8.evaluate.measure import before_softmax
     from neon8.evaluate.network import open_network
     from neon8.evaluate.tasks import Setup, users_task
     from neon8.graph.importer import load
@@ -140,6 +141,12 @@ def calibrate(
         if network is not None:
             network = network.runnable(table)
             kept = network.entered(kept)
+        if price is not None and network is not None and wanted.max_ms is not None:
+            faster = partial(
+                solve_quietly, outcome.observation, graph, replace(rules, fast=True)
+            )
+            here = before_softmax(network.at(kept[0].inputs).graph)
+            table = _within(wanted.max_ms, here, price, table, faster)
         if network is not None and wanted.thorough:
             watch = partial(progress, "choose")
             chosen = thorough.best_of(
@@ -163,6 +170,23 @@ def calibrate(
         table_json.save(table, output)
         forget(output)
     return Calibrated(table=table, convergence=found, chosen=chosen, searched=searched)
+
+
+def _within(
+    limit: float,
+    graph: Graph,
+    price: Callable[[bytes], float],
+    table: ScaleTable,
+    faster: Callable[[], ScaleTable],
+) -> ScaleTable:
+    """The table, or that of --fast if the network takes too long and less with it."""
+    from neon8.compile.compiler import compile_model
+
+    takes_now = price(compile_model(graph, table))
+    if takes_now <= limit:
+        return table
+    other = faster()
+    return other if price(compile_model(graph, other)) < takes_now else table
 
 
 def _samples(progress: Stages) -> Progress:

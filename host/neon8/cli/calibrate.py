@@ -66,6 +66,7 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.cli.progress import stages
     from neon8.inspection.guards import described, priced
     from neon8.pipeline import calibrate
+    from neon8.quant.scale_table import LATTICE
     from neon8.refine import curve, thorough
 
     settings = arguments.settings
@@ -78,7 +79,8 @@ def run(arguments: argparse.Namespace) -> str:
             progress=progress,
         )
     said = [f"{arguments.output}: {described(done.table)}"]
-    if settings.solve.fast:
+    on_lattice = (each.rounding == LATTICE for each in done.table.layers.values())
+    if settings.solve.fast or any(on_lattice):
         said += priced(done.table)
     if done.chosen is not None:
         said.append(thorough.as_text(done.chosen))

@@ -70,8 +70,8 @@ def missed(found: Found, goal: RefineSettings) -> str:
     """Why the goal is out of reach, in one line; "" if it is not."""
     best, ms = found.best, found.best.figures.ms
     if goal.max_ms is not None and ms is not None and ms > goal.max_ms:
-        text = f"{goal.max_ms:g} ms are out of reach: int8 takes {ms:.3g}; try --fast, "
-        return text + "or a smaller network"
+        text = f"{goal.max_ms:g} ms are out of reach: int8 takes {ms:.3g}; "
+        return text + "take a smaller network"
     if found.reached or goal.target_sqnr is None:
         return ""
     text = f"{goal.target_sqnr:g} dB are out of reach: "

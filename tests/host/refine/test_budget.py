@@ -344,3 +344,18 @@ def test_weights_of_16_bits_for_what_they_cost(tmp_path):
 def cost(graph, table):
     with Model.from_bytes(compile_model(graph, table)) as model:
         return cost_of(model)
+
+
+@pytest.mark.parametrize(("side", "chosen"), [(3, True), (1, False)])
+def test_what_is_too_slow_is_calibrated_for_speed(tmp_path, side, chosen):
+    """By int8 Winograd, which is for 3x3."""
+    same, wide = {"pads": [side // 2] * 4}, (64, 64, side, side)
+    steps = [("Conv", [wide], same), ("Relu", [], {}), ("Conv", [wide], same)]
+    path = save(tmp_path, chain(steps, (1, 64, 28, 28)))
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(8, 64, 28, 28)).astype(np.float32)
+    where = {"core": "cortex-a76", "ghz": 2.0}
+    table = calibrate_model(path, data, max_ms=0.01, **where)
+    assert ("lattice" in {each.rounding for each in table.layers.values()}) is chosen
+    slow = calibrate_model(path, data, max_ms=1000, **where)
+    assert {each.rounding for each in slow.layers.values()} == {"nearest"}
