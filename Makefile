@@ -2,7 +2,7 @@
 #
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
-.PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser demo test bench
+.PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser sshd demo test bench
 .PHONY: packaging abi java shells
 .PHONY: bench-host bench-kernels costs accuracy docs doxygen lint clean
 .PHONY: prebuilt armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
@@ -31,6 +31,9 @@ llvm: setup # the version whose models were looked into
 
 clang: setup # any will do; cross/clang.cmake takes the newest
 	@ls /usr/bin | grep -Eqx 'clang(-[0-9]+)?' || cross/setup.sh clang-19:clang-19
+
+sshd: setup # which serves as a board in tests; it need not run, and is where sbin may be out of PATH
+	@PATH="$$PATH:/usr/sbin" cross/setup.sh sshd:openssh-server
 
 browser: setup ## install Chromium, in which the pages of neon8 report are tested
 	@cross/setup.sh chromium:chromium

@@ -29,6 +29,7 @@ examples:
   neon8 evaluate net.n8 --data test.npz --reference net.onnx
   neon8 evaluate net.n8 --data photos/ --preprocess imagenet.toml --limit 500 \\
       --target aarch64 --reference net.onnx --json
+  neon8 evaluate net.n8 --data test.npz --target ssh:pi@raspberrypi.local
   neon8 evaluate faces.n8 --data photos/ --preprocess p.toml --reference faces.onnx \\
       --detection boxes=loc,scores=conf,form=offsets
   neon8 evaluate net.n8 --data test.npz --reference net.onnx --metric mine:accuracy

@@ -2,6 +2,7 @@
 """neon8 run."""
 
 import argparse
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
@@ -17,6 +18,7 @@ examples:
   neon8 run net.n8 --input x.npy -o y.npy
   neon8 run net.n8 --input x.npy -o y.npy --target aarch64 --cpu cortex-a53
   neon8 run net.n8 --input x.npy -o y.npy --target armv7 --cpu cortex-a9
+  neon8 run net.n8 --input photos/ -o y.npz --target ssh:pi@raspberrypi.local
   neon8 run net.n8 --input x.npy --isa c
   neon8 run net.n8 --input photo.jpg --preprocess imagenet.toml
   neon8 run net.cut.json --input x.npy -o y.npz
@@ -40,6 +42,11 @@ of it in a checkout of neon8. An installed neon8 uses that of a checkout: set N8
 to its build/sysroot/aarch64 and N8_AARCH64_LIBRARY to its build/aarch64/libneon8.so, or
 N8_SYSROOT to its build/sysroot/armv7 and N8_ARMV7_LIBRARY to its
 build/armv7/libneon8.so.
+
+--target ssh:[user@]host[:port], and adb[:serial] for Android, run it on a board, which
+needs neither Python nor neon8: a static program, the model and batches of samples go
+there, and all is removed in the end. ssh must let you in without a password. The bytes
+that come back are compared with those of this PC, and others are an error.
 """
 
 SHOWN_RUNS = 10
@@ -85,11 +92,12 @@ def run(arguments: argparse.Namespace) -> str:
     ):
         taken = runner.taken(runner.dtypes)
         samples = open_runs(inputs, taken, settings.data)
-        workers = min(settings.run.workers or cores(), runner.most)
+        workers = min(settings.run.workers or runner.best or cores(), runner.most)
         several = side_by_side(
             samples, lambda sample: runner.run(sample.inputs), workers=workers
         )
-        with several as found:
+        with several as found, ExitStack() as ending:
+            ending.callback(runner.stop)  # before waiting for the threads
             results = list(watch(found))
     if output is None:
         return summary(results)

@@ -122,7 +122,7 @@ def evaluate_model(
 
         both = [each for each in (runner, compared) if each is not None]
         most = [each.most for each in both if each.most is not None]
-        threads = min([settings.run.workers or cores(), *most])
+        threads = min([settings.run.workers or runner.best or cores(), *most])
         several = stack.enter_context(side_by_side(samples, run, workers=threads))
         for each in both:
             stack.callback(each.stop)  # before waiting for the threads

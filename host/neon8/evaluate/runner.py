@@ -36,9 +36,9 @@ class FloatRunner:
 
     run: name -> array as `inputs` describes them to name -> real values, in the order
     of the network; several threads may call it at the same time.  most: how many of
-    them have room in memory, None: any number.  maker: the ONNX operator that computes
-    an output, "" if the file does not say.  steps: of int8 and int16 outputs, the
-    distance of two values.
+    them have room in memory, None: any number; best: how many it wants.  maker: the
+    ONNX operator that computes an output, "" if the file does not say.  steps: of int8
+    and int16 outputs, the distance of two values.
     converted: inputs and outputs that lie N H W C where ONNX has N C H W, with the same
     dimensions.  stop: ends the runs of onnxruntime, which may take for ever.
     loose: the outputs of a cut network whose sizes depend on the data.
@@ -50,6 +50,7 @@ class FloatRunner:
     steps: Mapping[str, float] = field(default_factory=dict)
     converted: frozenset[str] = frozenset()
     most: int | None = None
+    best: int | None = None
     stop: Callable[[], None] = field(default=lambda: None)
     loose: frozenset[str] = frozenset()
 
@@ -110,6 +111,7 @@ def open_float(
             },
             converted=_hidden_conversions(runner.steps, runner.inputs | runner.outputs),
             most=runner.most,
+            best=runner.best,
             stop=runner.stop,
             loose=runner.loose,
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an .n8 file runs: on this machine or in an emulated ARM process."""
+"""Where an .n8 file runs: here, in an emulated ARM process or on a board."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -12,8 +12,9 @@ from typing import Protocol
 from neon8.arrays import Array
 from neon8.data.inputs import Input, of_shapes, with_bounds
 from neon8.files import open_regular
-from neon8.machines import NATIVE
+from neon8.machines import NATIVE, is_board
 from neon8.runtime.arrays import Bounds, StepInfo, TensorInfo, any_open
+from neon8.runtime.board.model import BoardModel
 from neon8.runtime.closable import Closable
 from neon8.runtime.cut import Around
 from neon8.runtime.emulate import EmulatedModel
@@ -31,9 +32,10 @@ class Runner:
     run: name -> array as `inputs` describes them to name -> array, in the order of the
     network; several threads may call it at the same time.  outputs: those of an .n8
     file that runs as it is, otherwise empty.  most: how many threads have room in the
-    memory that the model may take.  stop: ends the runs of onnxruntime.  loose: the
-    outputs whose dimensions only a run shows.  bounds: what the dimensions of inputs
-    may be, where some are open.
+    memory that the model may take; best: how many it wants, None: one for each
+    processor.  stop: ends the runs of onnxruntime or of a board.  loose: the outputs
+    whose dimensions only a run shows.  bounds: what the dimensions of inputs may be,
+    where some are open.
     """
 
     inputs: dict[str, TensorInfo]
@@ -41,6 +43,7 @@ class Runner:
     run: Callable[[dict[str, Array]], dict[str, Array]]
     steps: tuple[StepInfo, ...] = ()
     most: int = 1
+    best: int | None = None
     stop: Callable[[], None] = field(default=lambda: None)
     loose: frozenset[str] = frozenset()
     bounds: Mapping[str, tuple[Bounds, ...]] = field(default_factory=dict)
@@ -160,7 +163,8 @@ def open_model(path: Path, where: TargetSettings = HERE) -> Iterator[Runner]:
                 run,
                 inside.steps,
                 inside.most,
-                around.stop,
+                inside.best,
+                _both(around.stop, inside.stop),
                 around.loose,
             )
         return
@@ -173,11 +177,20 @@ def _opened(path: Path, where: TargetSettings) -> Iterator[Runner]:
     """An .n8 file."""
     isa, most_bytes = where.isa, where.max_bytes
     with ExitStack() as stack:
-        model: Model | EmulatedModel
+        model: Model | EmulatedModel | BoardModel
+        best, stop = None, lambda: None
         if where.target == NATIVE:
             model = stack.enter_context(Model.open(path, isa=isa, max_bytes=most_bytes))
             sessions = stack.enter_context(Sessions(model.session(), model.session))
             most = model.memory.sessions(model.max_bytes)
+        elif is_board(where.target):
+            model = BoardModel(
+                path, where.target, where.core, isa, max_bytes=most_bytes
+            )
+            stack.enter_context(model)
+            sessions = stack.enter_context(Sessions(model.session(), model.session))
+            most = best = model.ahead
+            stop = model.board.stop
         else:
             emulate = partial(
                 EmulatedModel,
@@ -196,5 +209,17 @@ def _opened(path: Path, where: TargetSettings) -> Iterator[Runner]:
             sessions.run,
             model.steps,
             most,
+            best,
+            stop,
             bounds=model.bounds,
         )
+
+
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    """Call one and the other."""
+
+    def call() -> None:
+        first()
+        second()
+
+    return call

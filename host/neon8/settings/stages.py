@@ -9,12 +9,12 @@ who use it.
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from neon8.errors import SettingsError
-from neon8.machines import DEFAULT_CPU, EMULATIONS, NATIVE, TARGETS
+from neon8.machines import DEFAULT_CPU, EMULATIONS, NATIVE, TARGETS, check_target
 from neon8.prebuilt import TARGETS as PREBUILT
 from neon8.quant.scale_table import BITS, PRECISIONS, TABLE_SCHEMES, WEIGHTS16
 from neon8.settings import methods
@@ -39,6 +39,7 @@ CLASSES = "a text file with the names of the classes, a line for each"
 DECIBELS = number("a number of dB", above=0, most=MOST_DECIBELS)
 COUNT = whole(1)
 METHOD = text(methods.parse)
+TARGET = replace(text(check_target), choices=(*TARGETS, "ssh:", "adb"))
 # Fields of these kinds are Any: their classes belong to packages that come later.
 PREPROCESS = path(also="neon8.data.preprocess.Preprocess")
 OVERRIDES = path(also="neon8.calibrate.overrides.Overrides")
@@ -367,7 +368,13 @@ CORES = "; ".join(
 class TargetSettings(Stage):
     """Where the int8 network runs."""
 
-    target: str = setting(NATIVE, "this machine, or ARM under qemu", one_of(TARGETS))
+    target: str = setting(
+        NATIVE,
+        f"this machine; ARM under qemu, {' or '.join(EMULATIONS)}; or a board, "
+        "ssh:[user@]host[:port] or adb[:serial]",
+        TARGET,
+        metavar="WHERE",
+    )
     cpu: str | None = setting(
         None,
         f"the core that qemu emulates, of {CORES} (default: {DEFAULT_CPU})",
@@ -395,7 +402,7 @@ class TargetSettings(Stage):
         if self.cpu is None:
             return
         fitting = [name for name, e in EMULATIONS.items() if self.cpu in e.cpus]
-        if self.target == NATIVE:
+        if self.target not in EMULATIONS:
             remedy = f"add --target {' or '.join(fitting)}"
             raise SettingsError(
                 f"--cpu {self.cpu} is a core that qemu emulates: {remedy}"

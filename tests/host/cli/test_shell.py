@@ -74,7 +74,7 @@ def offered(place, line):
         ("neon8 calibrate f", {"folder/"}),
         ("neon8 calibrate net.onnx --data x", {"x.npz"}),
         ("neon8 run net.n8 --preprocess p", {"p.toml"}),
-        ("neon8 run net.n8 --target a", {"aarch64", "armv7"}),
+        ("neon8 run net.n8 --target a", {"aarch64", "armv7", "adb"}),
         ("neon8 run net.n8 --cpu cortex-a5", {"cortex-a53"}),
         ("neon8 run net.n8 --isa c", {"c"}),
         ("neon8 run net.n8 --limit ", set()),
