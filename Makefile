@@ -3,7 +3,7 @@
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
 .PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser sshd demo test bench
-.PHONY: packaging abi java shells
+.PHONY: packaging abi jars java shells
 .PHONY: bench-host bench-kernels costs accuracy docs doxygen lint clean
 .PHONY: prebuilt armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
 
@@ -44,11 +44,14 @@ packaging: setup ## install what the packages of the C library are tested with
 abi: packaging ## store the binary interface of the C library, with each release
 	@.venv/bin/python tests/packages/shared/abi.py
 
-java: native native-asan aarch64 sysroot ## build libneon8_jni.so and the Java classes
+jars: setup
 	@cross/setup.sh javac:openjdk-17-jdk-headless
+	@.venv/bin/python cross/java.py jars
+
+java: jars native native-asan aarch64 sysroot ## build libneon8_jni.so and the Java classes
 	@for preset in native native-asan aarch64; do \
 		N8_CMAKE=-DN8_JNI=ON cross/build.sh $$preset neon8_jni || exit; done
-	@.venv/bin/python cross/java.py
+	@.venv/bin/python cross/java.py jre
 
 shells: setup ## install the shells that complete its words, and what judges manual pages
 	@cross/setup.sh zsh:zsh fish:fish mandoc:mandoc
@@ -56,7 +59,7 @@ shells: setup ## install the shells that complete its words, and what judges man
 sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py
 
-prebuilt: setup ## build the library for all targets in build/prebuilt
+prebuilt: jars ## build the library for all targets in build/prebuilt
 	@cross/setup.sh arm-linux-gnueabi-gcc:gcc-arm-linux-gnueabi
 	@cross/prebuilt.sh
 

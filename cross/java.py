@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the jars of the Java classes, and a Java for 64-bit ARM that qemu runs.
 
-    python3 cross/java.py                # build/prebuilt/java, build/sysroot/java
-    python3 cross/java.py jars           # the jars alone
+    python3 cross/java.py jars    # build/prebuilt/java
+    python3 cross/java.py jre     # build/sysroot/java
 
 neon8.jar is for any JVM, neon8-android.jar also has what takes bitmaps. The same javac
 gives the same bytes. The Java is Debian's, without a desktop; of the packages that it
@@ -71,13 +71,17 @@ def make_jre() -> None:
 
 
 def main(words: list[str]) -> int:
-    """Makes all, or the jars."""
-    JARS.mkdir(parents=True, exist_ok=True)
+    """Makes what the one word says."""
     try:
-        make_jar(JARS / "neon8.jar", "src")
-        make_jar(JARS / "neon8-android.jar", "src", "android")
-        if words != ["jars"]:
+        if words == ["jars"]:
+            JARS.mkdir(parents=True, exist_ok=True)
+            make_jar(JARS / "neon8.jar", "src")
+            make_jar(JARS / "neon8-android.jar", "src", "android")
+        elif words == ["jre"]:
             make_jre()
+        else:
+            print("java: give 'jars' or 'jre'", file=sys.stderr)
+            return 2
     except StepError as error:
         print(f"java: {error}", file=sys.stderr)
         return 1

@@ -22,6 +22,12 @@ built() {
     copy "build/$1/libneon8.a" "build/prebuilt/$2/libneon8.a"
 }
 
+# java PRESET TARGET: the same with Java's methods in one file.
+java() {
+    N8_CMAKE=-DN8_JNI=ON cross/build.sh "$1" neon8_jni
+    copy "build/$1/libneon8_jni.so" "build/prebuilt/$2/libneon8_jni.so"
+}
+
 for machine in x86_64 aarch64 armv7; do
     target=linux-$machine
     built "$target" "$target"
@@ -31,6 +37,10 @@ for machine in x86_64 aarch64 armv7; do
 done
 built android-arm64-clang android-aarch64
 built android-armv7-clang android-armv7
+java linux-x86_64 linux-x86_64
+java linux-aarch64 linux-aarch64
+java android-arm64-clang android-aarch64
+java android-armv7-clang android-armv7
 
 mkdir -p build/prebuilt/include
 for header in runtime/include/neon8.h*; do

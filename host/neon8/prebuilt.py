@@ -19,14 +19,16 @@ TARGETS = (
 )
 HEADERS = "include"
 """Where the headers of all targets are, in the place of a target."""
+JARS = "java"
+"""And the Java classes."""
 
 
 def prebuilt_file(target: str, name: str) -> Path:
-    """The file of that name for one of TARGETS, or one of HEADERS.
+    """The file of that name for one of TARGETS, or HEADERS or JARS.
 
     SetupError: no such target, or the file is not there.
     """
-    if target not in (*TARGETS, HEADERS):
+    if target not in (*TARGETS, HEADERS, JARS):
         raise SetupError(
             f"no libraries are made for {target!r}, but for {', '.join(TARGETS)}"
         )

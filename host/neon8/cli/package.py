@@ -6,7 +6,7 @@ import argparse
 from neon8.cli import options
 from neon8.settings.reader import add_options
 
-KINDS = ("cmake", "python", "deb", "static-binary")
+KINDS = ("cmake", "android", "python", "deb", "static-binary")
 
 SUMMARY = "write a model as what your build takes: library, wrapper and example"
 
@@ -14,11 +14,14 @@ HELP = """\
 examples:
   neon8 package net.n8 --for cmake -o net
   neon8 package net.n8 --for cmake --target linux-aarch64 --embed -o net
+  neon8 package net.n8 --for android -o net
   neon8 package net.n8 --for cmake --labels labels.txt --preprocess p.toml -o net
 
 kinds:
   cmake          a folder for add_subdirectory: the library, the model, a wrapper in C
                  with the inputs and outputs of this model, an example and its test
+  android        the library as an AAR, for Java, Kotlin and C, the model as an asset, a
+                 wrapper in Java and an example
   python         a package that pip installs, with the model in it and a typed class;
                  it depends on neon8
   deb            a Debian package for each target, of the model and a program that runs

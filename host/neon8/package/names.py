@@ -133,6 +133,20 @@ def _python(letter: str, quote: str) -> str:
     return letter if letter.isprintable() else ascii(letter)[1:-1]
 
 
+def java_text(text: str) -> str:
+    """A literal of Java, in ASCII."""
+    data = text.encode("utf-16-be", "replace")
+    units = (high << 8 | low for high, low in zip(data[::2], data[1::2], strict=True))
+    return f'"{"".join(map(_java_unit, units))}"'
+
+
+def _java_unit(unit: int) -> str:
+    if unit > 126:
+        return f"\\u{unit:04x}"
+    # Not so of these: Java reads such escapes before it looks for the ends of literals.
+    return f"\\{unit:03o}" if unit < 32 or chr(unit) in '"\\' else chr(unit)
+
+
 _OF_BYTE = [
     f"\\{byte:03o}" if not 32 <= byte < 127 or chr(byte) in '"\\?' else chr(byte)
     for byte in range(256)

@@ -26,12 +26,25 @@ N8_TYPES = {
     "int32": "N8_TYPE_S32",
     "uint8": "N8_TYPE_U8",
 }
+JAVA_TYPES = {
+    "float32": "float",
+    "int8": "byte",
+    "int16": "short",
+    "int32": "int",
+    "uint8": "byte",
+}
 ORDERS = {"rgb": "red, green, blue", "bgr": "blue, green, red", "gray": "gray"}
 
 
 def described(value: Value) -> str:
     """A line for a comment: 'input "image": 1 x 3 x 8 x 8 float32'."""
     return f"{names.shown(value.name)}: {value.shape}, {value.info.dtype}"
+
+
+def java_info(value: Value) -> str:
+    """The arguments by which a wrapper in Java knows it, but for the shape."""
+    info = value.info
+    return f'"{info.dtype.upper()}", {names.c_float(info.scale)}, {info.zero_point}'
 
 
 def _environment() -> Environment:
@@ -50,6 +63,10 @@ def _environment() -> Environment:
         "c_text": names.c_text,
         "ctype": C_TYPES.__getitem__,
         "described": described,
+        "java_info": java_info,
+        "java_int": "int {}".format,
+        "java_text": names.java_text,
+        "jtype": JAVA_TYPES.__getitem__,
         "n8_type": N8_TYPES.__getitem__,
         "python": names.python_text,
         "shown": names.shown,

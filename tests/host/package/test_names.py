@@ -116,6 +116,23 @@ def test_c_reads_the_same_texts(tmp_path_factory, texts):
     assert out == b"".join(text.encode() + b"\n" for text in texts)
 
 
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+@example('\\u0022 "\n\N{GRINNING FACE}')
+def test_a_text_in_java(text):
+    literal = names.java_text(text)
+    assert re.fullmatch(r'"([ !#-\[\]-~]|\\[0-7]{3}|\\u[0-9a-f]{4})*"', literal)
+    # Java reads these before all others: none is a sign that ends a literal.
+    assert not re.search(r"\\u00[0-6]", literal)
+    units = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), literal[1:-1])
+    assert units == re.sub(
+        r"[^\x00-\x7e]+",
+        lambda m: "".join(
+            f"\\u{u}" for u in re.findall("....", m[0].encode("utf-16-be").hex())
+        ),
+        text,
+    )
+
+
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_a_float_in_c(value):
     literal = names.c_float(value)
