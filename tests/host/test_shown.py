@@ -118,3 +118,5 @@ def test_a_long_table_stays_small():
         "layers=0)"
     )
     assert len(table._repr_html_()) < 5_000
+    layer = neon8.LayerScale(input="x", weight_scales=tuple(np.ones(512)))
+    assert repr(layer) == "LayerScale(input='x', groups=1, bits=8, reasons=())"

@@ -75,7 +75,7 @@ class LayerScale:
     """
 
     input: str
-    weight_scales: tuple[float, ...]
+    weight_scales: tuple[float, ...] = field(repr=False)
     groups: int = 1
     bits: int = NARROW
     bias_correction: tuple[float, ...] = field(default=(), repr=False)
