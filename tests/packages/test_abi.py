@@ -2,24 +2,33 @@
 """Programs compiled for the last release go on with this library."""
 
 import gzip
+import re
 
 import abi
 import pytest
 
 HEADER = abi.HEADER.read_text(encoding="utf-8")
-ROOM = "    uint32_t reserved[12];"
+STRUCT = re.search(r"struct n8_model_options \{.*?\};", HEADER, re.DOTALL)[0]
+FIELDS, WORDS = re.fullmatch(
+    r"(.*)    uint32_t reserved\[(\d+)\];\n\};", STRUCT, re.DOTALL
+).groups()
 VERSION = "N8_API const char *n8_version(void);"
 THREADS = "    int32_t threads; "
+
+
+def ending(fields, more):
+    """A struct with further fields and so many more words of room."""
+    return f"{FIELDS}{fields} uint32_t reserved[{int(WORDS) + more}];\n}};"
+
+
 HARMLESS = {
-    "a field in the room": [
-        (ROOM, "    uint64_t (*a)(void *); void *b; uint32_t reserved[6];")
-    ],
-    "less room": [(ROOM, "    uint32_t reserved[10];")],
+    "a field in the room": [(STRUCT, ending("void (*a)(void); void *b;", -6))],
+    "less room": [(STRUCT, ending("", -1))],
     "a function": [(VERSION, VERSION + "\nN8_API int n8_new(const void *);")],
     "a constant": [("    N8_E_SHAPE = 10,", "    N8_E_SHAPE = 10, N8_E_NEW = 11,")],
 }
 HARMFUL = {
-    "more room": [(ROOM, "    uint32_t reserved[16];")],
+    "more room": [(STRUCT, ending("", 4))],
     "a field before": [(THREADS, "    int32_t a; int32_t threads; ")],
     "a field of another type": [(THREADS, "    float threads; ")],
     "a field of another width": [(THREADS, "    int64_t threads; ")],
