@@ -3,7 +3,7 @@
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
 .PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser sshd demo test bench
-.PHONY: packaging abi jars java shells
+.PHONY: debs packaging abi jars java shells
 .PHONY: bench-host bench-kernels costs accuracy docs doxygen lint clean
 .PHONY: prebuilt armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
 
@@ -37,6 +37,9 @@ sshd: setup # which serves as a board in tests; it need not run, and is where sb
 
 browser: setup ## install Chromium, in which the pages of neon8 report are tested
 	@cross/setup.sh chromium:chromium
+
+debs: prebuilt ## pack the C library as Debian packages in build/debs
+	@cross/debs.sh
 
 packaging: setup ## install what the packages of the C library are tested with
 	@cross/setup.sh abidw:abigail-tools

@@ -5,6 +5,7 @@
 include(CMakePackageConfigHelpers)
 
 set(packaging "${CMAKE_CURRENT_LIST_DIR}")
+set(CMAKE_INSTALL_SO_NO_EXE 1) # Debian's manner, wherever this is built
 set(config "${CMAKE_INSTALL_LIBDIR}/cmake/neon8")
 install(
     TARGETS ${libraries}
@@ -15,6 +16,9 @@ install(
     INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
 )
 install(FILES include/neon8.h include/neon8.hpp TYPE INCLUDE COMPONENT development)
+if(TARGET neon8_runner)
+    install(TARGETS neon8_runner RUNTIME COMPONENT tools OPTIONAL)
+endif()
 install(
     EXPORT neon8Targets NAMESPACE neon8:: DESTINATION "${config}" COMPONENT development
 )
@@ -42,3 +46,7 @@ install(
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
     COMPONENT development
 )
+
+if(N8_TOP_LEVEL AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    include("${packaging}/debian.cmake")
+endif()
