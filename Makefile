@@ -5,7 +5,7 @@
 .PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser sshd demo test bench
 .PHONY: debs packaging abi jars java shells
 .PHONY: bench-host bench-kernels costs accuracy docs doxygen lint clean
-.PHONY: prebuilt armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
+.PHONY: prebuilt wheels armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 prebuilt: jars ## build the library for all targets in build/prebuilt
 	@cross/setup.sh arm-linux-gnueabi-gcc:gcc-arm-linux-gnueabi
 	@cross/prebuilt.sh
+
+wheels: prebuilt ## build the Python package for every Linux in build/wheels
+	@.venv/bin/python cross/musl.py
+	@.venv/bin/python cross/wheels.py
 
 demo: export N8_EXTRA = demo # torch and all else are for the tests
 demo: native sysroot ## handwritten digits: FP32, int8 here, int8 on emulated ARM

@@ -106,7 +106,7 @@ emulated() { # MACHINE [PYTEST OPTIONS]
 
 step "set-up" make -j2 --no-print-directory native native-asan native-tsan aarch64 armv7 sysroot \
     armv7-softfp native-clang aarch64-clang armv7-clang doxygen browser sshd shells llvm packaging \
-    prebuilt java
+    wheels java
 [ "$failed" = 0 ] || exit 1
 step "lint" tests/lint.sh
 # Those that take longest come first, and no two of one build follow each other.

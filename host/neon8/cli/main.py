@@ -261,7 +261,8 @@ def _one_line(text: str) -> str:
 def _lack(error: Exception) -> str | None:
     """What the machine or the installation lacks, None for any other error."""
     if isinstance(error, ModuleNotFoundError):
-        return f"{error}; install neon8 with what it needs, see README.md"
+        extra = "" if error.name in ("numpy", "cffi") else "[calibrate]"
+        return f"{error}: pip install 'neon8{extra}' (docs/howto/install.md)"
     if isinstance(error, ImportError):
         return f"{error}; there is too little memory, or install it again"
     if isinstance(error, MemoryError):

@@ -149,7 +149,7 @@ LACKS = {
     "threads": (RuntimeError("can't start new thread"), "ulimit -u"),
     "a module": (
         ModuleNotFoundError("No module named 'PIL'"),
-        "install neon8 with what it needs",
+        "pip install 'neon8[calibrate]'",
     ),
     "a library": (ImportError("a.so: failed to map segment"), "too little memory"),
 }
