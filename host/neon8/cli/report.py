@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "compiled",
         type=options.INPUT,
         metavar="M.n8",
-        help="what was compiled from both",
+        help="what was compiled from both, or NET.cut.json of a network that was cut",
     )
     options.data(parser)
     options.output(parser, "FILE")

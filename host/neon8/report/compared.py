@@ -17,6 +17,7 @@ from neon8.quant.reasons import condensed
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 from neon8.report.facts import Compared, Difference
 from neon8.report.samples import Book
+from neon8.runtime.targets import CUT
 from neon8.settings.stages import Settings
 from neon8.text import counted
 
@@ -53,8 +54,9 @@ def compared(
     with TemporaryDirectory() as folder:
         if other is not None:
             compiled = Path(folder) / f"{path.stem}.n8"
-            shapes = settings.network.shapes
-            compile_model(model, other, output=compiled, shapes=shapes)
+            compile_model(model, other, output=compiled, settings=settings)
+            if settings.compile.cut:
+                compiled = compiled.with_suffix(f".cut{CUT}")
         found = evaluate_model(compiled, data, settings=settings, seen=book.add)
         size = compiled.stat().st_size
     theirs = book.figures()

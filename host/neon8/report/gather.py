@@ -13,7 +13,7 @@ from neon8.calibrate import calib_file
 from neon8.data.classes import class_names
 from neon8.data.picture import picture
 from neon8.data.samples import Data, loaded
-from neon8.errors import CompileError, ModelError
+from neon8.errors import ModelError
 from neon8.evaluate.evaluate import evaluate_model
 from neon8.evaluate.network import open_network
 from neon8.machines import NATIVE
@@ -27,7 +27,9 @@ from neon8.report.layers import layers_of, seen_values, tensors_of
 from neon8.report.predicted import predicted
 from neon8.report.samples import Book, Kept
 from neon8.runtime import Model, StepInfo
+from neon8.runtime.cut import Around
 from neon8.runtime.emulate import EmulatedModel
+from neon8.runtime.targets import CUT
 from neon8.settings.reader import takes
 from neon8.settings.shapes import settled
 from neon8.settings.stages import DEFAULTS, Settings, TargetSettings
@@ -60,16 +62,20 @@ def report_model(
 
     As evaluate_model() and diagnose_model().  CalibrationError, TableError: a file is
     of another network.  ModelError: the .n8 file is of another network or table.
-    CompileError: the network must be cut.
+    Of a network that must be cut `compiled` is NET.cut.json, and diagnosed is the part
+    that neon8 runs.
     """
     onnx, wanted = Path(model), settings.report
     shapes, usual = settings.network.shapes, table_json.load(table).shapes
     network = open_network(onnx, shapes=shapes, usual=usual)
-    graph = network.graph
-    scales = load_table(Path(table), graph.digest)
-    if network.runnable(scales).cut:
-        text = "runs in part only, as compile --cut makes it"
-        raise CompileError(f"{onnx}: {text}; a report needs a network that runs whole")
+    scales = load_table(Path(table), network.graph.digest)
+    network = network.runnable(scales)
+    graph, n8 = network.graph, Path(compiled)
+    if n8.suffix == CUT:
+        n8 = Around(n8).path
+    elif network.cut:
+        text = "is a part of a network; give NET.cut.json, which tells of all its files"
+        raise ModelError(f"{compiled}: {text}")
     others = [
         (path, None if path.suffix == ".n8" else load_table(path, graph.digest))
         for path in wanted.others
@@ -77,18 +83,16 @@ def report_model(
     curve = () if wanted.search is None else search.load(wanted.search, graph.digest)
     fixed = None if shapes is None else settled(shapes, usual)
     at_usual = replace(settings, network=replace(settings.network, shapes=fixed))
-    predictions = tuple(
-        predicted(Path(compiled), name, at_usual) for name in wanted.boards
-    )
+    predictions = tuple(predicted(n8, name, at_usual) for name in wanted.boards)
     made = [graph.tensors[name].dims for name in graph.outputs]
     names = () if wanted.labels is None else class_names(wanted.labels, made)
     seen: dict[str, Values] = {}
     if wanted.calibration is not None:
         observation = calib_file.load(wanted.calibration)
         seen = seen_values(observation, graph, scales)
-    with _opened(Path(compiled), settings.target) as opened:
+    with _opened(n8, settings.target) as opened:
         facts, memory, steps = opened.facts, opened.memory, opened.steps
-    _check(Path(compiled), facts.digest, steps, graph.digest, scales)
+    _check(n8, facts.digest, steps, graph.digest, scales)
     for path in (path for path, other in others if other is None):
         with Model.open(path) as other_model:
             _check(path, other_model.facts.digest, (), graph.digest, scales)
@@ -108,7 +112,7 @@ def report_model(
         mine=book.figures(),
         model=onnx,
         data=data,
-        settings=here,
+        settings=replace(here, compile=replace(here.compile, cut=network.cut)),
     )
     found = tuple(measure(path, other) for path, other in others)
     tensors = tensors_of(graph, scales, diagnosis, seen)

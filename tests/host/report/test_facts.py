@@ -17,7 +17,6 @@ from neon8.data.picture import picture
 from neon8.data.samples import Sample
 from neon8.errors import (
     CalibrationError,
-    CompileError,
     ModelError,
     SettingsError,
     TableError,
@@ -27,6 +26,7 @@ from neon8.evaluate.heads import Heads
 from neon8.evaluate.scores import Reading
 from neon8.graph.importer import load
 from neon8.report.facts import as_json
+from neon8.report.html import as_html
 from neon8.report.samples import Book
 from onnx_nets import save
 from open_nets import unet
@@ -370,12 +370,24 @@ def test_open_dimensions(tmp_path):
     assert "--shape x=1,3,24,16 --board" in found.predictions[0].command
 
 
-def test_a_network_that_must_be_cut_is_refused(files, tmp_path):
-    path, table = save(tmp_path, NETS["front"]()), tmp_path / "t.json"
-    data = samples(load(path), count=4)
-    neon8.save_table(neon8.calibrate_model(path, data), table)
-    with refused(CompileError, f"{path}: runs in part only"):
-        neon8.report_model(path, table, files.n8, data)
+# Nothing can be judged of "tail", whose outputs have the sizes that their values say.
+@pytest.mark.parametrize("name", [name for name in NETS if name != "tail"])
+def test_a_network_that_is_cut(name, tmp_path):
+    """Measured is all of it, and diagnosed what runs in int8."""
+    path, table = save(tmp_path, NETS[name]()), tmp_path / "t.json"
+    data, n8 = samples(load(path), count=4), tmp_path / "net.n8"
+    neon8.calibrate_model(path, data, output=table)
+    neon8.compile_model(path, table, output=n8, cut=True)
+    cut = tmp_path / "net.cut.json"
+    found = neon8.report_model(
+        path, table, cut, data, top=0, others=[table], boards=["rpi4"]
+    )
+    whole = neon8.evaluate_model(cut, data, reference=path)
+    assert found.evaluation == found.compared[0].evaluation == whole
+    assert 0 < len(found.layers) < len(load(path).nodes)
+    assert as_html(found)
+    with refused(ModelError, f"{n8}: is a part of a network; give NET.cut.json"):
+        neon8.report_model(path, table, n8, data)
 
 
 def test_each_row_of_a_batch_is_a_sample():
