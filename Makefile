@@ -71,9 +71,9 @@ wheels: prebuilt ## build the Python package for every Linux in build/wheels
 	@.venv/bin/python cross/wheels.py
 
 demo: export N8_EXTRA = demo # torch and all else are for the tests
-demo: native sysroot ## handwritten digits: FP32, int8 here, int8 on emulated ARM
-	@cross/build.sh aarch64 neon8
-	@cross/build.sh armv7 neon8
+demo: native ## handwritten digits: FP32, int8 here, int8 on emulated ARM
+	@cross/build.sh aarch64 neon8_runner
+	@cross/build.sh armv7 neon8_runner
 	@.venv/bin/python tests/demo/demo.py
 
 test: ## set up and run every test there is

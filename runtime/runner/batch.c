@@ -9,6 +9,20 @@
 
 enum { COUNT = sizeof(uint64_t), DIMS = 8 * sizeof(int32_t) };
 
+// Whole numbers from 0 to INT32_MAX with commas between them.
+static void read_numbers(const char *text, int32_t *numbers, size_t count) {
+    const char *at = text;
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        const long number = strtol(at, &end, 10);
+        if (end == at || number < 0 || number > INT32_MAX || *end != (i + 1 < count ? ',' : '\0')) {
+            n8_fail("--shapes %s: not 8 dimensions for each input", text);
+        }
+        numbers[i] = (int32_t)number;
+        at = end + 1;
+    }
+}
+
 static void read_exactly(FILE *in, void *bytes, size_t size) {
     if (fread(bytes, 1, size, in) != size) {
         n8_fail("the batch ends early");
@@ -66,6 +80,34 @@ static void take(struct n8_network *network, struct n8_model *model) {
     lay_out(&network->out, model, N8_OUTPUT, network->outputs);
 }
 
+void n8_reshape(struct n8_network *network, const int32_t (*shapes)[8]) {
+    struct n8_model *model;
+    const enum n8_status status = n8_model_reshape(network->base, shapes, &model, NULL);
+    if (status != N8_OK) {
+        n8_fail("sample: %s", n8_status_string(status));
+    }
+    take(network, model);
+}
+
+static _Noreturn void refuse_size(const void *bytes, size_t size,
+                                  const struct n8_model_options *options, enum n8_status status) {
+    struct n8_memory least;
+    if (n8_model_measure(bytes, size, options, &least, NULL) != N8_OK) {
+        n8_fail("model: %s", n8_status_string(status));
+    }
+    const uint64_t sum = least.tables + least.packed + least.arena + least.scratch;
+    const unsigned long long limit =
+        options->max_bytes == 0 ? N8_DEFAULT_MAX_BYTES : options->max_bytes;
+    if (status == N8_E_ADDRESS) {
+        n8_fail("model: takes at least %llu bytes of memory, more than this machine can address",
+                (unsigned long long)sum);
+    }
+    n8_fail(
+        "model: takes %llu bytes of memory, more than the limit of %llu; raise it (--max-bytes) "
+        "if you trust the file",
+        (unsigned long long)sum, limit);
+}
+
 struct n8_network n8_open_network(const struct n8_runner_options *options) {
     struct n8_network network = {.options = options};
     size_t size;
@@ -73,7 +115,9 @@ struct n8_network n8_open_network(const struct n8_runner_options *options) {
     const struct n8_model_options opening = {.isa = options->isa, .max_bytes = options->max_bytes};
     struct n8_model_error error;
     const enum n8_status status = n8_model_open(bytes, size, &opening, &network.base, &error);
-    if (status != N8_OK) {
+    if (status == N8_E_LIMIT || status == N8_E_ADDRESS) {
+        refuse_size(bytes, size, &opening, status);
+    } else if (status != N8_OK) {
         n8_fail("model: %s: %s", n8_status_string(status), error.reason);
     }
     free(bytes);
@@ -86,6 +130,12 @@ struct n8_network n8_open_network(const struct n8_runner_options *options) {
     network.out.arrays = n8_room(network.outputs, sizeof(void *));
     network.model = network.base;
     take(&network, network.base);
+    if (options->shapes != NULL) {
+        int32_t (*shapes)[8] = n8_room(network.inputs, DIMS);
+        read_numbers(options->shapes, &shapes[0][0], 8 * network.inputs);
+        n8_reshape(&network, (const int32_t (*)[8])shapes);
+        free(shapes);
+    }
     return network;
 }
 
@@ -107,13 +157,7 @@ void n8_read_sample(struct n8_network *network, FILE *in) {
     if (memcmp(given + COUNT, network->in.bytes + COUNT, dims) != 0) {
         int32_t (*shapes)[8] = n8_room(network->inputs, DIMS);
         memcpy(shapes, given + COUNT, dims);
-        struct n8_model *model;
-        const enum n8_status status =
-            n8_model_reshape(network->base, (const int32_t (*)[8])shapes, &model, NULL);
-        if (status != N8_OK) {
-            n8_fail("sample: %s", n8_status_string(status));
-        }
-        take(network, model);
+        n8_reshape(network, (const int32_t (*)[8])shapes);
         free(shapes);
     }
     if (memcmp(given, network->in.bytes, head) != 0) {
@@ -155,6 +199,7 @@ void n8_run_batch(struct n8_network *network, FILE *in, FILE *out) {
         const uint32_t checksum = n8_crc32(network->out.bytes, network->out.size);
         write_all(out, network->out.bytes, network->out.size);
         write_all(out, &checksum, sizeof checksum);
+        fflush(out); // somebody may send the next sample when this one has come back
     }
     if (fgetc(in) != EOF) {
         n8_fail("the batch goes on after its last sample");

@@ -2,6 +2,7 @@
 //
 //   neon8-runner facts
 //   neon8-runner digest FILE...
+//   neon8-runner describe MODEL.n8 [OPTION VALUE...]
 //   neon8-runner run MODEL.n8 [OPTION VALUE...] <batch >batch
 //   neon8-runner bench MODEL.n8 [OPTION VALUE...] <batch
 //
@@ -118,6 +119,8 @@ static struct n8_runner_options read_options(char **words) {
             options.isa = isa_of(value);
         } else if (strcmp(name, "--max-bytes") == 0) {
             options.max_bytes = (uint64_t)number(name, value, 9e15);
+        } else if (strcmp(name, "--shapes") == 0) {
+            options.shapes = value;
         } else if (strcmp(name, "--cpus") == 0) {
             options.cpus = value;
         } else if (strcmp(name, "--runs") == 0) {
@@ -167,19 +170,22 @@ int main(int count, char **words) {
         n8_print_facts();
     } else if (strcmp(command, "digest") == 0) {
         print_digests(words + 2);
-    } else if (count > 2 && (strcmp(command, "run") == 0 || strcmp(command, "bench") == 0)) {
+    } else if (count > 2 && (strcmp(command, "describe") == 0 || strcmp(command, "run") == 0 ||
+                             strcmp(command, "bench") == 0)) {
         const struct n8_runner_options options = read_options(words + 2);
         if (options.cpus != NULL) {
             pin(options.cpus);
         }
         struct n8_network network = n8_open_network(&options);
-        if (strcmp(command, "run") == 0) {
+        if (strcmp(command, "describe") == 0) {
+            n8_describe(&network);
+        } else if (strcmp(command, "run") == 0) {
             n8_run_batch(&network, stdin, stdout);
         } else {
             n8_bench(&network, stdin);
         }
     } else {
-        n8_fail("one of: facts; digest FILE...; run MODEL; bench MODEL");
+        n8_fail("one of: facts; digest FILE...; describe MODEL; run MODEL; bench MODEL");
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {
         n8_fail("standard output: %s", strerror(errno));

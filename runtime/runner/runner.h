@@ -33,6 +33,8 @@ struct n8_runner_options {
     int32_t threads;
     enum n8_isa isa;
     uint64_t max_bytes;
+    const char
+        *shapes;      // "1,3,224,224,1,1,1,1": 8 dimensions of each input, or NULL: the usual ones
     const char *cpus; // "0,2-3": where it runs, or NULL
     size_t runs;      // of bench: at most so many,
     double seconds;   // and no more that begin after so long
@@ -71,10 +73,14 @@ uint32_t n8_begin_batch(FILE *in);
 // Reads the next sample; the session is then one for its shapes.
 void n8_read_sample(struct n8_network *network, FILE *in);
 
+// Has the model at other shapes; the session is then not there.
+void n8_reshape(struct n8_network *network, const int32_t (*shapes)[8]);
+
 void n8_create_session(struct n8_network *network);
 void n8_run_network(struct n8_network *network);
 
 // Each command.
+void n8_describe(const struct n8_network *network);
 void n8_run_batch(struct n8_network *network, FILE *in, FILE *out);
 void n8_bench(struct n8_network *network, FILE *in);
 

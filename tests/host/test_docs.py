@@ -37,7 +37,7 @@ def checkout(tmp_path):
         (tmp_path / name).symlink_to(ROOT / name)
     demo = tmp_path / "build/demo"
     demo.mkdir(parents=True)
-    for name in ("native", "aarch64", "sysroot"):
+    for name in ("native", "aarch64"):
         (tmp_path / "build" / name).symlink_to(ROOT / "build" / name)
     learned, unseen = split()
     np.savez(demo / "calib.npz", x=learned.x, y=learned.y)

@@ -36,12 +36,9 @@ shows, each sample has its own.
 NET.cut.json, from `neon8 compile --cut`, is a network of which onnxruntime runs what
 stands before and after the .n8 file; with --target, the .n8 file alone runs there.
 
---target aarch64, and armv7 for 32-bit ARM, run the NEON kernels in an ARM Python under
-qemu-user; the bytes are the same as on this PC. `make sysroot aarch64 armv7` builds all
-of it in a checkout of neon8. An installed neon8 uses that of a checkout: set N8_SYSROOT
-to its build/sysroot/aarch64 and N8_AARCH64_LIBRARY to its build/aarch64/libneon8.so, or
-N8_SYSROOT to its build/sysroot/armv7 and N8_ARMV7_LIBRARY to its
-build/armv7/libneon8.so.
+--target aarch64, and armv7 for 32-bit ARM, run the NEON kernels under qemu-user; the
+bytes are the same as on this PC. In a checkout of neon8 `make aarch64 armv7` builds
+them; an installed neon8 brings them along.
 
 --target ssh:[user@]host[:port], and adb[:serial] for Android, run it on a board, which
 needs neither Python nor neon8: a static program, the model and batches of samples go

@@ -3,10 +3,7 @@
 
 import copy
 import gc
-import platform
-import shutil
 import signal
-import sys
 
 import numpy as np
 import pytest
@@ -20,6 +17,7 @@ from neon8.runtime import Model, emulate, library
 from neon8.runtime.emulate import EmulatedModel
 from random_program import differing_bytes, random_inputs, random_program
 
+BUILD = emulate.BUILD
 TARGETS = sorted(EMULATIONS)
 CORES = [
     ("aarch64", "cortex-a53"),
@@ -100,13 +98,13 @@ def test_nothing_is_left_behind(path):
     assert repr(emulated) == f"<EmulatedModel {str(path)!r}>"
     emulated.close()
     emulated.close()
-    assert process.returncode == 0
+    assert process.returncode is not None
     assert repr(emulated) == f"<EmulatedModel {str(path)!r}, closed>"
     forgotten = EmulatedModel(path)
     process = forgotten._process
     del forgotten
     gc.collect()
-    assert process.returncode == 0
+    assert process.returncode is not None
 
 
 def test_closed(path, inputs):
@@ -121,6 +119,7 @@ def test_closed(path, inputs):
 @pytest.mark.parametrize("target", TARGETS)
 def test_crash_shows_what_the_process_said(path, inputs, target):
     with EmulatedModel(path, target) as emulated:
+        emulated.run(inputs)  # so that it has begun
         emulated._process.send_signal(signal.SIGSEGV)
         message = r"net\.n8: the emulated process ended with status -11: .*signal 11"
         with pytest.raises(SetupError, match=message):
@@ -152,94 +151,50 @@ def test_refused_options(path, options, message):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(
-    ("variable", "value", "message"),
-    [
-        ("N8_SYSROOT", "/none", "/none is missing; correct N8_SYSROOT"),
-        (
-            "N8_SYSROOT",
-            "/proc",
-            "/proc/usr/bin/python3 is missing; run 'make sysroot' again",
-        ),
-        ("N8_{}_LIBRARY", "/none.so", r"/none\.so is missing; correct N8_{}_LIBRARY"),
-        ("PATH", "/none", "qemu-[a-z0-9]+ is not installed; apt-get install qemu-user"),
-    ],
-)
-def test_missing_pieces(monkeypatch, path, target, variable, value, message):
-    monkeypatch.setenv(variable.format(target.upper()), value)
-    with pytest.raises(SetupError, match=message.replace("{}", target.upper())) as seen:
+def test_no_qemu(monkeypatch, path, target):
+    monkeypatch.setenv("PATH", "/none")
+    qemu = EMULATIONS[target].qemu
+    with pytest.raises(SetupError, match=f"{qemu} is not installed; apt-get install"):
         EmulatedModel(path, target)
-    if variable == "PATH":
-        assert EMULATIONS[target].qemu in str(seen.value)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("checkout", [True, False])
-def test_nothing_is_built(monkeypatch, path, tmp_path, target, checkout):
-    monkeypatch.delenv("N8_SYSROOT", raising=False)
+def test_nothing_is_built(monkeypatch, path, tmp_path, target):
     monkeypatch.setattr(emulate, "BUILD", tmp_path / "build")
-    if checkout:
-        (tmp_path / "cross").mkdir()
-    with pytest.raises(SetupError) as refused:
-        EmulatedModel(path, target)
-    text = str(refused.value)
-    variable = f"N8_{target.upper()}_LIBRARY"
-    assert f"run 'make sysroot {target}'" in text
-    assert (str(tmp_path) in text) is checkout
-    assert ("N8_SYSROOT" in text and variable in text) is not checkout
-
-
-def test_a_root_of_another_machine(monkeypatch, path):
-    monkeypatch.setenv("N8_SYSROOT", str(emulate.BUILD / "sysroot" / "aarch64"))
-    with pytest.raises(SetupError, match="Invalid ELF image"):
-        EmulatedModel(path, "armv7")
-
-
-def plant(folder):
-    """Modules that must not be imported, though their names are those of others."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("json", "numpy", "struct", "random", "neon8", "sitecustomize"):
-        text = "raise SystemExit('code of the user ran: ' + __file__)\n"
-        (folder / f"{name}.py").write_text(text)
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_only_this_package_and_the_packages_of_the_guest(
-    monkeypatch, path, program, inputs, tmp_path, target
-):
-    """Not the working directory, PYTHONPATH, this user's packages, or our folder."""
-    version = "{}.{}".format(*sys.version_info)
-    user = tmp_path / f"user/lib/python{version}/site-packages"
-    for folder in (tmp_path / "here", user, tmp_path / "path", tmp_path / "beside"):
-        plant(folder)
-    (tmp_path / "beside" / "neon8.py").unlink()
-    package = shutil.copytree(emulate.PACKAGE, tmp_path / "beside" / "neon8")
-    monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path / "user"))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
-    monkeypatch.setattr(emulate, "PACKAGE", package)
-    with EmulatedModel(path, target) as model:
-        assert not differing_bytes(model.run(inputs), oracle.run(program, inputs))
-    monkeypatch.setenv("PYTHONHOME", str(tmp_path / "nowhere"))
-    EmulatedModel(path, target).close()
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="names this processor")
-@pytest.mark.parametrize(
-    ("target", "library", "message"),
-    [
-        ("aarch64", "native", "is for x86-64, this Python runs on AArch64"),
-        ("armv7", "native", "is for x86-64, this Python runs on 32-bit ARM"),
-        ("aarch64", "armv7", "is for 32-bit ARM, this Python runs on AArch64"),
-        ("armv7", "aarch64", "is for AArch64, this Python runs on 32-bit ARM"),
-    ],
-)
-def test_a_library_of_another_machine(monkeypatch, path, target, library, message):
-    """dlopen alone would only say that there is no such file."""
-    file = emulate.BUILD / library / "libneon8.so"
-    monkeypatch.setenv(f"N8_{target.upper()}_LIBRARY", str(file))
+    (tmp_path / "cross").mkdir()
+    message = f"neon8-runner is missing; run 'make {target}'"
     with pytest.raises(SetupError, match=message):
         EmulatedModel(path, target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_installed_package_has_its_own(monkeypatch, path, tmp_path, target):
+    monkeypatch.setattr(emulate, "BUILD", tmp_path / "build")
+    asked = []
+
+    def prebuilt_file(*names):
+        asked.append(names)
+        return BUILD / target / "neon8-runner"
+
+    monkeypatch.setattr(emulate, "prebuilt_file", prebuilt_file)
+    EmulatedModel(path, target).close()
+    assert asked == [(f"linux-{target}", "neon8-runner")]
+
+
+def test_a_runner_of_another_version(monkeypatch, path):
+    monkeypatch.setattr(emulate, "__version__", "9.9.9")
+    message = "for aarch64 is of version .*, this package of 9.9.9; build it again"
+    with pytest.raises(SetupError, match=message):
+        EmulatedModel(path)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_only_the_processor_refuses(path, target):
+    message = rf"net\.n8: on {target}: model: takes \d+ bytes .* the limit of 100; raise"
+    with pytest.raises(ModelError, match=message):
+        EmulatedModel(path, target, max_bytes=100)
+    with pytest.raises(ModelError, match=f"on {target}: model: .*this processor"):
+        EmulatedModel(path, target, isa="avx2")
 
 
 @pytest.mark.parametrize(

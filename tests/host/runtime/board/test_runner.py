@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """neon8-runner by itself: batches, whatever is wrong with them, and its facts."""
 
+import dataclasses
 import json
 import os
 import struct
@@ -130,6 +131,9 @@ def test_shapes_out_of_bounds_are_refused():
         (["run", SMALL, "--cpus", "3-1"], "no list"),
         (["run", SMALL, "--cpus", "9999999"], "no list"),
         (["run", SMALL, "--speed", "9"], "unknown option"),
+        (["describe", OPEN, "--shapes", "1,3,6,6"], "not 8 dimensions for each"),
+        (["describe", OPEN, "--shapes", "1,3,6,6,1,1,1,x"], "not 8 dimensions"),
+        (["describe", OPEN, "--shapes", "1,3,5,6,1,1,1,1"], "sample: "),
         (["digest", "none"], "none: No such file"),
     ],
 )
@@ -160,6 +164,18 @@ def test_digests():
     data = [path.read_bytes() for path in (SMALL, OPEN)]
     assert status == 0
     assert json.loads(out)["files"] == [[len(d), zlib.crc32(d)] for d in data]
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 6, 6), (2, 3, 6, 14)])
+def test_a_description_is_that_of_the_library(shape):
+    words = ",".join(map(str, (*shape, 1, 1, 1, 1)))
+    status, out, said = run("describe", OPEN, "--shapes", words)
+    assert (status, said) == (0, "")
+    found = json.loads(out)
+    with Model.open(OPEN) as opened, opened.at({"image": shape}) as model:
+        assert found["memory"] == dataclasses.asdict(model.memory)
+        for step, own in zip(model.steps, found["steps"], strict=True):
+            assert dataclasses.replace(step, **own) == step
 
 
 def test_facts_of_this_machine():
