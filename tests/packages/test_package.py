@@ -275,6 +275,9 @@ def test_python_of_several_outputs(capsys, tmp_path):
         assert "bytes of this PC" in package(capsys, model, folder, "python")
         for source in folder.rglob("*.py"):
             tried(sys.executable, "-m", "ruff", "format", "--check", source)
+    where = {**os.environ, "MYPYPATH": f"src:{GOLDEN.parents[1] / 'host'}"}
+    mypy = (sys.executable, "-m", "mypy", "--strict", "src/model_open")
+    tried(*mypy, cwd=folder, env=where)
 
 
 def test_what_differs_is_not_written(tmp_path, monkeypatch):

@@ -12,7 +12,6 @@ and a row in KINDS.
 """
 
 import importlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -71,9 +70,9 @@ def package_model(
     )
     with folders.written(place, kind=kind) as beside:
         maker.fill(beside, wrapper, targets, embed=chosen.embed)
-        checked = _checked(maker, beside, wrapper, targets) if chosen.check else ()
-        lines = tuple(checked)
-    return Packaged(wrapper=wrapper, targets=targets, checked=lines)
+        lines = maker.check(beside, wrapper, targets) if chosen.check else ()
+        checked = tuple(lines)
+    return Packaged(wrapper=wrapper, targets=targets, checked=checked)
 
 
 def _maker(kind: str) -> Any:
@@ -84,9 +83,3 @@ def _maker(kind: str) -> Any:
             raise
         remedy = "pip install 'neon8[package]'"
         raise SetupError(f"packages are written by jinja2: {remedy}") from error
-
-
-def _checked(
-    maker: Any, folder: Path, wrapper: Wrapper, targets: tuple[str, ...]
-) -> Iterator[str]:
-    yield from maker.check(folder, wrapper, targets)

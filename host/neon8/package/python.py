@@ -13,7 +13,7 @@ from neon8.package import builds
 from neon8.package.templates import render, write
 from neon8.package.wrapper import Wrapper
 
-TARGETS = ("any",)
+TARGETS = ("any machine",)
 
 
 def fill(

@@ -588,7 +588,10 @@ class PackageSettings(Stage):
         metavar="linux-aarch64",
     )
     embed: bool = setting(
-        False, "the model is in the code, and no file beside it", flag()
+        False,
+        "the model is in the code, and no file beside it; a static program always has "
+        "it so, a Python package never",
+        flag(),
     )
     name: str | None = setting(
         None,
