@@ -340,6 +340,8 @@ def test_what_is_not_here_is_said(tmp_path, monkeypatch):
     ("options", "complaint"),
     [
         ({"targets": ["linux-x86_64"]}, "is none of --for python"),
+        ({"kind": "names"}, "'names' is unknown"),
+        ({"embed": True}, "a Python package has its model as a file"),
         ({"labels": "three.txt"}, "has 3 lines, one for each class"),
         ({"labels": "bytes.txt"}, "is not UTF-8"),
         ({"release": "1.0-x"}, "is no version"),
@@ -351,8 +353,9 @@ def test_refused(tmp_path, monkeypatch, options, complaint):
     (tmp_path / "three.txt").write_text("a\nb\nc\n")
     (tmp_path / "bytes.txt").write_bytes(b"\xff\n")
     np.save(tmp_path / "x.npy", np.zeros((5, 5), np.float32))
+    chosen = {"kind": "python", "output": "net", **options}
     with pytest.raises(Neon8Error, match=complaint):
-        neon8.package_model(GOLDEN / "small.n8", "python", "net", **options)
+        neon8.package_model(GOLDEN / "small.n8", **chosen)
     assert not (tmp_path / "net").exists()
 
 

@@ -4,9 +4,8 @@
 import argparse
 
 from neon8.cli import options
+from neon8.package import KINDS
 from neon8.settings.reader import add_options
-
-KINDS = ("cmake", "android", "python", "deb", "static-binary")
 
 SUMMARY = "write a model as what your build takes: library, wrapper and example"
 

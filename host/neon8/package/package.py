@@ -8,7 +8,7 @@ A kind of package is a module with
     check(folder, wrapper, targets)         builds and runs what it can, and yields a
                                             line for each target; SetupError: it fails
 
-and a row in KINDS.
+and a word of KINDS, with - for _.
 """
 
 import importlib
@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from neon8.errors import SettingsError, SetupError
+from neon8.package import KINDS
 from neon8.package import folder as folders
 from neon8.package.wrapper import Wrapper, describe
+from neon8.settings.fields import meant
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
 
@@ -76,6 +78,8 @@ def package_model(
 
 
 def _maker(kind: str) -> Any:
+    if kind not in KINDS:
+        raise SettingsError(f"{kind!r} is unknown; {meant(kind, KINDS)}")
     try:
         return importlib.import_module(f"neon8.package.{kind.replace('-', '_')}")
     except ModuleNotFoundError as error:

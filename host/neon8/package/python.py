@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from neon8.errors import SettingsError
 from neon8.package import builds
 from neon8.package.templates import render, write
 from neon8.package.wrapper import Wrapper
@@ -20,7 +21,10 @@ def fill(
     folder: Path, wrapper: Wrapper, targets: Sequence[str], *, embed: bool
 ) -> None:
     """Write the package into `folder`; the model is a file of it."""
-    del targets, embed
+    del targets
+    if embed:
+        text = "a Python package has its model as a file in it; leave it out"
+        raise SettingsError(f"--embed: {text}")
     name = wrapper.name
     made: dict[str, str | bytes] = {
         "pyproject.toml": render("pyproject", wrapper),

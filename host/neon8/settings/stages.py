@@ -589,8 +589,7 @@ class PackageSettings(Stage):
     )
     embed: bool = setting(
         False,
-        "the model is in the code, and no file beside it; a static program always has "
-        "it so, a Python package never",
+        "the model is in the code, and no file beside it, as in static programs always",
         flag(),
     )
     name: str | None = setting(
