@@ -190,7 +190,9 @@ def test_a_runner_of_another_version(monkeypatch, path):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_only_the_processor_refuses(path, target):
-    message = rf"net\.n8: on {target}: model: takes \d+ bytes .* the limit of 100; raise"
+    message = (
+        rf"net\.n8: on {target}: model: takes \d+ bytes .* the limit of 100; raise"
+    )
     with pytest.raises(ModelError, match=message):
         EmulatedModel(path, target, max_bytes=100)
     with pytest.raises(ModelError, match=f"on {target}: model: .*this processor"):
