@@ -168,6 +168,14 @@ def test_more_labels_than_a_method_holds(tmp_path):
     compile_strictly(tmp_path, tmp_path)
 
 
+def test_without_a_jdk(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    words = ["package", GOLDEN / "small.n8", "--for", "android", "-o", tmp_path / "net"]
+    assert main([*map(str, words)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("not checked: there is no javac and no java here") == 2
+
+
 def test_a_model_is_not_code(capsys, tmp_path):
     words = ["package", GOLDEN / "small.n8", "--for", "android", "--embed"]
     assert main([*map(str, words), "-o", str(tmp_path / "net")]) == 2

@@ -200,6 +200,25 @@ def test_bitmaps(folder, tmp_path):
     assert (folder / "bitmap.out").read_bytes() == results["y"].tobytes()
 
 
+def test_java_counts_as_c_does():
+    """The constants of enums are told by their order."""
+    header = (ROOT / "runtime/include/neon8.h").read_text()
+    java = JAVA / "src" / "dev" / "neon8"
+
+    def constants(name: str, enum: str) -> list[str]:
+        body = (java / name).read_text().partition(f"enum {enum} {{")[2]
+        return re.findall(r"^        ([A-Z0-9]+)[(,;\n]", body, re.MULTILINE)
+
+    statuses = dict(re.findall(r"N8_E_([A-Z]+) = (\d+)", header))
+    found = constants("Neon8Exception.java", "Status")
+    assert statuses == {name: str(at) for at, name in enumerate(found) if at}
+    types = dict(re.findall(r"N8_TYPE_([A-Z0-9]+) = (\d+)", header))
+    kinds = {"S": "INT", "F": "FLOAT", "U": "UINT"}
+    assert {kinds[name[0]] + name[1:]: int(at) for name, at in types.items()} == {
+        name: at for at, name in enumerate(constants("TensorInfo.java", "Type"), 1)
+    }
+
+
 def test_jars():
     """The same bytes again, of Java 8, and nothing of Android's in them."""
     with zipfile.ZipFile(JARS / "neon8-android.jar") as jar:

@@ -8,11 +8,13 @@ import dev.neon8.TensorInfo;
 import java.io.File;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.util.Arrays;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Logger;
 
@@ -397,6 +399,9 @@ public final class Check {
             Model.open(bytes).close();
         }
         check(models.get() == 10 && sessions.get() == 5, models + " models, " + sessions);
+        Field open = Class.forName("dev.neon8.Handle").getDeclaredField("OPEN");
+        open.setAccessible(true);
+        check(((Set<?>) open.get(null)).isEmpty(), "all that was opened is freed");
     }
 
     private static ByteBuffer[] outputs(Model model) {
