@@ -5,11 +5,12 @@ Whatever evaluate, diagnose, inspect and solve have values for is such a value h
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from neon8.evaluate.metrics import Evaluation
 from neon8.evaluate.ranking import Gain
+from neon8.profile.profile import Layer
 from neon8.quant.scale_table import LayerScale, TensorScale
 from neon8.refine.diagnosis import Diagnosis
 from neon8.refine.losses import TensorLoss
@@ -38,25 +39,10 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayerTime:
-    """What a layer takes of a run.  bound: where most of it goes.  advice: "" for none.
-
-    share: of the time of the run.
-    """
-
-    name: str
-    kernel: str
-    ms: float
-    share: float
-    bound: str
-    advice: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
     """How long a run takes on a board that is not here, in milliseconds: an estimate.
 
-    low, high: its range.  layers: in order of execution.
+    low, high: its range.  layers: in order of execution, each with its time.
     """
 
     board: str
@@ -66,16 +52,15 @@ class Prediction:
     low: float
     high: float
     command: str
-    layers: tuple[LayerTime, ...]
+    layers: tuple[Layer, ...]
 
-    def of(self, layer: str) -> LayerTime | None:
-        """What a layer takes, all its steps together; None if it has none."""
-        mine = [each for each in self.layers if each.name == layer]
+    def of(self, layer: str) -> tuple[Layer, float, float] | None:
+        """The longest step of a layer; of all together the time, and its share."""
+        mine = [(each.ms or 0.0, each) for each in self.layers if each.name == layer]
         if not mine:
             return None
-        longest = max(mine, key=lambda each: each.ms)
-        ms, share = (sum(getattr(e, n) for e in mine) for n in ("ms", "share"))
-        return replace(longest, ms=ms, share=share)
+        ms = sum(time for time, _ in mine)
+        return max(mine, key=lambda each: each[0])[1], ms, ms / self.ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

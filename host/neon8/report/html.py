@@ -180,10 +180,8 @@ def _box(
         alone="" if alone is None else words.decibels(alone),
         error=_level(None if loss is None else loss.sqnr_db),
         cost=_level(alone),
-        share=UNKNOWN
-        if time is None
-        else str(sum(time.share >= s / 100 for s in SHARES)),
-        ms="" if time is None else f"{time.ms:.3g} ms",
+        share=UNKNOWN if time is None else str(sum(time[2] >= s / 100 for s in SHARES)),
+        ms="" if time is None else f"{time[1]:.3g} ms",
         x=place[0],
         y=place[1],
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from neon8.profile import boards
 from neon8.profile.profile import profile_model
-from neon8.report.facts import LayerTime, Prediction
+from neon8.report.facts import Prediction
 from neon8.settings.stages import Settings
 from neon8.settings.words import shapes_again
 
@@ -27,15 +27,5 @@ def predicted(compiled: Path, name: str, settings: Settings) -> Prediction:
         low=float(span[0]),
         high=float(span[1]),
         command=shlex.join([*words, "--board", name]),
-        layers=tuple(
-            LayerTime(
-                name=each.name,
-                kernel=each.kernel,
-                ms=float(each.ms or 0.0),
-                share=float((each.ms or 0.0) / ms),
-                bound=each.bound,
-                advice=each.advice,
-            )
-            for each in found.layers
-        ),
+        layers=found.layers,
     )

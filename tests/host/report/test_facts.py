@@ -184,8 +184,8 @@ def test_times_are_those_of_profile(whole, files):
         assert [e.ms for e in each.layers] == pytest.approx(
             [e.ms for e in found.layers]
         )
-        assert sum(e.share for e in each.layers) == pytest.approx(1)
-    assert first.of("c1").kernel == first.layers[1].kernel != second.of("c1").kernel
+        assert sum(each.of(e.name)[2] for e in each.layers) == pytest.approx(1)
+    assert first.of("c1")[0] == first.layers[1] != second.of("c1")[0]
     assert first.of("nowhere") is None
     assert whole.figure("ms").value == max(first.ms, second.ms)
 
