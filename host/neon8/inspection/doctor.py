@@ -24,6 +24,8 @@ RUNS = ("numpy", "cffi")
 """What opening and running a model takes."""
 CONTRIBUTORS = {"browser", "demo", "test"}
 """Extras that only a checkout has a use for."""
+PURPOSES = {"calibrate": "quantize networks, and what else the command does"}
+"""Of extras that have other words than their names."""
 VERSIONS = (*RUNS, "onnx", "onnxruntime", "torch")
 """Packages whose version decides what comes out, if any does."""
 
@@ -105,7 +107,7 @@ def _refused(function: Callable[..., object], *given: object) -> Iterator[Lack]:
 
 
 def _extras() -> dict[str, list[str]]:
-    """What pip installs with neon8, by the extra that asks for it; "" without any."""
+    """What pip installs with the extras of neon8, by their names."""
     try:
         listed = metadata.requires("neon8") or []
     except metadata.PackageNotFoundError:  # its folder is on the path
@@ -116,7 +118,7 @@ def _extras() -> dict[str, list[str]]:
         extra = re.search(r"extra == .([\w-]+)", condition)
         if "python_version" not in condition or sys.version_info < (3, 11):
             found.setdefault(extra[1] if extra else "", []).append(requirement.strip())
-    return {extra: found[extra] for extra in found if extra not in CONTRIBUTORS}
+    return {name: found[name] for name in found if name and name not in CONTRIBUTORS}
 
 
 def checks() -> dict[str, Check]:
@@ -126,8 +128,8 @@ def checks() -> dict[str, Check]:
         look = partial(_running, partial(_emulated, target))
         found[target] = Check(f"run them on {target} under qemu", look)
     for extra, wanted in _extras().items():
-        purpose = f"what neon8[{extra}] brings" if extra else "quantize networks"
-        found[extra or "quantize"] = Check(purpose, partial(_packages, wanted))
+        purpose = PURPOSES.get(extra, f"what neon8[{extra}] brings")
+        found[extra] = Check(purpose, partial(_packages, wanted))
     for target in TARGETS:
         look = partial(_prebuilt, target, "libneon8.so")
         found[target] = Check(f"package models for {target}", look)

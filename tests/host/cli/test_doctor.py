@@ -70,7 +70,7 @@ def test_a_missing_package_is_named(capsys, monkeypatch):
         "requires",
         lambda _: ["numpy>=1", 'jinja2>=3.1; extra == "report"', 'x; extra == "test"'],
     )
-    found = facts(capsys, "doctor", "report", "quantize", status=3)
+    found = facts(capsys, "doctor", "report", "native", status=3)
     assert found["missing"] == [
         {
             "name": "report",
