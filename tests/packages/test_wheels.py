@@ -86,6 +86,8 @@ def test_has_what_its_machine_does(platform):
     """Computers calibrate, estimate and make packages; boards run models."""
     with zipfile.ZipFile(wheel_of(platform)) as wheel:
         names = set(wheel.namelist())
+    shared = {name.partition("/data/share/")[2] for name in names}
+    assert {"man/man1/neon8-run.1", "zsh/site-functions/_neon8"} <= shared
     libraries = {name for name in names if name.startswith("neon8/lib")}
     prebuilt = {
         name.split("/")[2] for name in names if name.startswith("neon8/prebuilt/")
