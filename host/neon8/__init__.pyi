@@ -22,6 +22,7 @@ from neon8.pipeline import save_model as save_model
 from neon8.pipeline import save_observation as save_observation
 from neon8.pipeline import save_table as save_table
 from neon8.pipeline import solve_observation as solve_observation
+from neon8.profile.bench import bench_model as bench_model
 from neon8.profile.profile import Profile as Profile
 from neon8.profile.profile import profile_model as profile_model
 from neon8.quant.scale_table import LayerScale as LayerScale

@@ -39,6 +39,7 @@ COMMANDS = (
     "diagnose",
     "report",
     "profile",
+    "bench",
     "package",
     "qat",
     "doctor",

@@ -13,6 +13,7 @@ examples:
   neon8 profile net.n8 --board rpi3b+                milliseconds on a board
   neon8 profile net.n8 --core cortex-a55 --ghz 1.8   on any board with such a core
   neon8 profile net.n8 --core neoverse-n2            cycles; a time takes a clock
+  neon8 profile net.n8 --measured net.bench.json     with the time that a board took
   neon8 profile net.n8 --board rpi5 --json           the same facts as one JSON object
   neon8 profile --kernel igemm_s8_s8_neon --core cortex-a53 -o loop.svg
                                                      a kernel's loop, cycle by cycle

@@ -33,7 +33,10 @@ def described(found: Profile) -> list[text.Part]:
         ]
     parts: list[text.Part] = [text.Fields(pairs)]
     parts.append(
-        "estimated by one thread, calibrated on published times of ncnn's networks"
+        f"estimated by one thread, then multiplied by {found.scaled:.3g} to take what "
+        "was measured; the range is that of the measured runs"
+        if found.scaled is not None
+        else "estimated by one thread, calibrated on published times of ncnn's networks"
         if found.board
         else "modelled cycles, which rank and are no time: give --board, or --ghz"
     )

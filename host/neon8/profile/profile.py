@@ -2,7 +2,7 @@
 """How long a model takes on a core, layer by layer, without the core."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ from neon8 import text
 from neon8.errors import ModelError, SettingsError
 from neon8.files import read_file
 from neon8.profile import boards, costs, loops
-from neon8.profile.boards import LINE, Board
+from neon8.profile.boards import LINE, Board, Fit
 from neon8.profile.costs import Table
+from neon8.profile.measured import Bench, Kind, Row, measured_row
 from neon8.profile.trace import Part, Processor, trace
 from neon8.runtime.arrays import StepInfo
 from neon8.runtime.model import Shapes
@@ -64,12 +65,17 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Profile(text.Showing):
-    """Of a model on one core.  board: None: cycles only, no times."""
+    """Of a model on one core.
+
+    board: None: cycles only, no times.  scaled: by what the estimate was multiplied to
+    have the time that a board was measured to take, None if nobody measured.
+    """
 
     source: str
     core: str
     board: Board | None
     layers: tuple[Layer, ...]
+    scaled: float | None = None
 
     @property
     def macs(self) -> int:
@@ -144,6 +150,8 @@ def pricer(where: ProfileSettings) -> Callable[[bytes], float]:
     known of them.
     """
     core, board = chosen(where.core, where.board, where.ghz)
+    if where.measured is not None:
+        raise SettingsError("--measured is of one .n8 file; a search makes others")
     if board is None:
         raise SettingsError(f"{core} has no clock: give --ghz too, or a --board")
     return lambda content: estimated(content, core, board).ms or 0.0
@@ -185,8 +193,68 @@ def profile_model(
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
     where, open_ones = settings.profile, settings.network.shapes or {}
     shapes = {name: fixed(path, name, dims) for name, dims in open_ones.items()}
+    if where.measured is not None:
+        return _rescaled(content, where, shapes or None, str(path))
     core, board = chosen(where.core, where.board, where.ghz)
     return estimated(content, core, board, shapes=shapes or None, source=str(path))
+
+
+def _rescaled(
+    content: bytes, where: ProfileSettings, shapes: Shapes | None, source: str
+) -> Profile:
+    """An estimate with the time that a board was measured to take, at its clock."""
+    file = where.measured
+    if where.board is not None:
+        raise SettingsError(f"{file}: says the board: leave --board out")
+    if file is None:
+        raise AssertionError("no file")
+    bench, kind, row = measured_row(file, content, source, where.core)
+    ghz = clock_of(kind, row) or where.ghz
+    core, usual = chosen(kind.name, None, ghz)
+    if usual is None or ghz is None:
+        raise SettingsError(f"{file}: its board told no clock: give --ghz, as it was")
+    alone = estimated(content, core, usual, shapes=shapes, source=source)
+    scaled = row.total.median / alone.ms if alone.ms else 1.0
+    fit = Fit(
+        factor=usual.fit.factor * scaled,
+        line=usual.fit.line * scaled,
+        low=row.total.least / row.total.median if row.total.median else 1.0,
+        high=row.total.p95 / row.total.median if row.total.median else 1.0,
+    )
+    board = replace(usual, name="", title=title_of(bench), networks=1, fit=fit)
+    if where.ghz is not None and where.ghz != ghz:
+        board = boards.replace_clock(board, where.ghz)
+    found = estimated(content, core, board, shapes=shapes, source=source)
+    return replace(found, scaled=scaled)
+
+
+def title_of(bench: Bench) -> str:
+    """What was measured, and how it was reached."""
+    return f"{bench.board}, measured ({bench.target})"
+
+
+def clock_of(kind: Kind, row: Row) -> float | None:
+    """GHz of a core while it was measured, None if its kernel did not tell."""
+    told = [each for each in (row.before.mhz, row.after.mhz) if each]
+    mhz = min(told) if told else kind.mhz
+    return mhz / 1000 if mhz else None
+
+
+def predicted(content: bytes, bench: Bench, kind: Kind, row: Row) -> list[float]:
+    """Milliseconds of each of Bench.parts, as estimated without the board.
+
+    Empty if nothing is known of the core or its clock.
+    """
+    ghz = clock_of(kind, row)
+    if bench.emulated or kind.name not in PROCESSORS or ghz is None:
+        return []
+    found = estimated(content, kind.name, boards.usual(kind.name, ghz))
+    steps = [each.ms or 0.0 for each in found.layers if each.kernel]
+    ends = [
+        sum(each.ms or 0.0 for each in found.layers if each.operation == name)
+        for name in ("input", "output")
+    ]
+    return [ends[0], *steps, ends[1]]
 
 
 def lines_of(parts: tuple[Part, ...], cache: int) -> list[float]:

@@ -137,6 +137,32 @@ class ProfileSettings(Stage):
         number("a clock in GHz", above=0, most=10),
         metavar="X",
     )
+    measured: Path | None = setting(
+        None,
+        "what `neon8 bench` measured of this model, to scale the estimate by; says the "
+        "core and the clock where the file does",
+        path(),
+        metavar="net.bench.json",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchSettings(Stage):
+    """How long is measured."""
+
+    threads: tuple[int, ...] | None = setting(
+        None,
+        "instead of 1, 2, 4 ... and as many as there are cores of a kind",
+        several(COUNT),
+        metavar="N",
+    )
+    seconds: float = setting(
+        1.0,
+        "for each number of threads on each kind of cores",
+        number("a time in seconds", above=0, most=3600),
+        metavar="S",
+    )
+    most_runs: int = setting(1000, "in that time at most", COUNT, metavar="N")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -654,6 +680,7 @@ class Settings:
     compile: CompileSettings = CompileSettings()
     target: TargetSettings = TargetSettings()
     profile: ProfileSettings = ProfileSettings()
+    bench: BenchSettings = BenchSettings()
     run: RunSettings = RunSettings()
     evaluate: EvaluateSettings = EvaluateSettings()
     judge: JudgeSettings = JudgeSettings()
