@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.errors import DataError, SetupError
+from neon8.errors import DataError, GraphError, SetupError
 
 OPSET = 17
 """The last one that PyTorch's exporter without onnxscript knows whole."""
@@ -33,14 +33,17 @@ def exported(model: Any, data: Any, path: Path) -> Iterator[dict[str, Array]]:
     data: a loader, or anything else that yields batches: an array or a tensor; a tuple
     or a list, of which the first is the input and the rest are labels; or a dict by
     the names of the network's arguments, of which others are left out. The first batch
-    is an example for the export.  DataError: no such batches.  SetupError: a package is
-    missing that exports.
+    is an example for the export.  DataError: no such batches.  GraphError: it cannot be
+    written.  SetupError: a package that writes it is missing.
     """
     of_torch = framework_of(model) == "torch"
     if isinstance(data, str | Path):
         text = "a network that is exported needs batches as it takes them, not a path"
         raise DataError(f"{data}: {text}; give a loader or arrays")
     names = _arguments(model.forward) if of_torch else list(model.input_names)
+    if not names:
+        text = "forward() names no inputs, which an ONNX file needs; export the network"
+        raise DataError(f"{type(model).__name__}: {text} and give the file")
     batches = iter([data] if hasattr(data, "shape") else data)
     first = next(batches, None)
     if first is None:
@@ -76,17 +79,25 @@ def _array(value: Any) -> Array:
 @contextmanager
 def _evaluating(module: Any) -> Iterator[None]:
     """Without what only training does; each part is as it was in the end."""
+    import torch  # noqa: PLC0415 - loaded already: the module is its object
+
     training = {each: each.training for each in module.modules()}
+    whole_layers = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # ONNX has no such operator
     module.eval()
     try:
         yield
+    except torch.onnx.errors.OnnxExporterError as error:
+        text = f"{type(module).__name__}: PyTorch cannot write it as ONNX"
+        raise GraphError(f"{text}: {' '.join(str(error).split())}") from error
     finally:
+        torch.backends.mha.set_fastpath_enabled(whole_layers)
         for each, was in training.items():
             each.training = was
 
 
 def _export_torch(module: Any, example: Mapping[str, Array], path: Path) -> None:
-    import torch  # noqa: PLC0415 - loaded already: the module is its object
+    import torch  # noqa: PLC0415 - as above
 
     place = next(iter(module.state_dict().values()), torch.zeros(())).device
     one = {name: torch.as_tensor(each[:1]).to(place) for name, each in example.items()}

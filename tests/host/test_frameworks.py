@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 import neon8
-from neon8.errors import DataError, SettingsError, SetupError
+from neon8.errors import DataError, GraphError, SettingsError, SetupError
 from neon8.frameworks import framework_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -117,6 +117,34 @@ def test_what_is_no_batch(net, data, cause, tmp_path):
     with pytest.raises(DataError, match=cause):
         neon8.calibrate_model(net, data, onnx=tmp_path / "net.onnx")
     assert net.training
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+def test_layers_that_pytorch_has_as_one(tmp_path):
+    """In evaluation mode an encoder's layer is one operator, which ONNX lacks."""
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    path = tmp_path / "net.onnx"
+    neon8.calibrate_model(layer, [torch.randn(6, 5, 8)], onnx=path)
+    assert "MatMul" in {node.op_type for node in onnx.load(path).graph.node}
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
+def test_what_pytorch_cannot_write(tmp_path):
+    class Inverse(nn.Module):
+        def forward(self, x):
+            return torch.linalg.eigvals(x)
+
+    with pytest.raises(GraphError, match=r"^Inverse: PyTorch cannot write it[^\n]*$"):
+        neon8.calibrate_model(Inverse(), torch.eye(3)[None], onnx=tmp_path / "x.onnx")
+
+
+def test_inputs_without_names(tmp_path):
+    class Anything(nn.Module):
+        def forward(self, *given):
+            return given[0]
+
+    with pytest.raises(DataError, match=r"Anything: forward\(\) names no inputs"):
+        neon8.calibrate_model(Anything(), IMAGES, onnx=tmp_path / "net.onnx")
 
 
 def test_the_file_must_have_a_name(net, tmp_path):
