@@ -77,9 +77,6 @@ struct End {
     void operator()(n8_model *model) const {
         n8_model_close(model);
     }
-    void operator()(n8_session *session) const {
-        n8_session_destroy(session);
-    }
     void operator()(n8_threads *threads) const {
         n8_threads_destroy(threads);
     }
@@ -260,9 +257,15 @@ class Session {
         return fits;
     }
 
-    std::shared_ptr<n8_model> model_; // both end after the session
-    std::shared_ptr<n8_threads> threads_;
-    std::unique_ptr<n8_session, detail::End> handle_;
+    struct End { // what it holds ends after the session
+        std::shared_ptr<n8_model> model;
+        std::shared_ptr<n8_threads> threads;
+        void operator()(n8_session *session) const {
+            n8_session_destroy(session);
+        }
+    };
+
+    std::unique_ptr<n8_session, End> handle_;
     std::vector<Form> inputs_, outputs_;
     std::vector<const void *> input_pointers_;
     std::vector<void *> output_pointers_;
@@ -312,12 +315,38 @@ class Model {
     Result<Session> session(int32_t threads = 1) const {
         n8_session_options options = n8_session_options();
         options.threads = threads;
-        return session(options, nullptr);
+        return session(options);
     }
     Result<Session> session(const Threads &threads) const {
         n8_session_options options = n8_session_options();
         options.pool = threads.handle_.get();
-        return session(options, threads.handle_);
+        Result<Session> made = session(options);
+        if (made) {
+            made->handle_.get_deleter().threads = threads.handle_;
+        }
+        return made;
+    }
+    /// With all that the C library offers; a pool in `options` is not kept.
+    Result<Session> session(const n8_session_options &options) const {
+        n8_session *made = nullptr;
+        const n8_status status = n8_session_create(get(), &options, &made);
+        if (status != N8_OK) {
+            return Error(status);
+        }
+        Session session;
+        session.handle_ = {made, Session::End{handle_, nullptr}};
+        const n8_model_facts counts = facts();
+        for (size_t i = 0; i < counts.input_count; i++) {
+            const n8_tensor_info info = input(i).value();
+            session.inputs_.push_back({info.size, info.type});
+        }
+        for (size_t i = 0; i < counts.output_count; i++) {
+            const n8_tensor_info info = output(i).value();
+            session.outputs_.push_back({info.size, info.type});
+        }
+        session.input_pointers_.resize(counts.input_count);
+        session.output_pointers_.resize(counts.output_count);
+        return session;
     }
 
     Result<n8_tensor_info> input(size_t index) const {
@@ -348,30 +377,6 @@ class Model {
         n8_tensor_info info;
         const n8_status status = n8_model_io(get(), which, index, &info);
         return status == N8_OK ? Result<n8_tensor_info>(info) : Error(status);
-    }
-    Result<Session> session(const n8_session_options &options,
-                            std::shared_ptr<n8_threads> threads) const {
-        n8_session *made = nullptr;
-        const n8_status status = n8_session_create(get(), &options, &made);
-        if (status != N8_OK) {
-            return Error(status);
-        }
-        Session session;
-        session.model_ = handle_;
-        session.threads_ = std::move(threads);
-        session.handle_.reset(made);
-        const n8_model_facts counts = facts();
-        for (size_t i = 0; i < counts.input_count; i++) {
-            const n8_tensor_info info = input(i).value();
-            session.inputs_.push_back({info.size, info.type});
-        }
-        for (size_t i = 0; i < counts.output_count; i++) {
-            const n8_tensor_info info = output(i).value();
-            session.outputs_.push_back({info.size, info.type});
-        }
-        session.input_pointers_.resize(counts.input_count);
-        session.output_pointers_.resize(counts.output_count);
-        return session;
     }
 
     std::shared_ptr<n8_model> handle_;

@@ -73,6 +73,8 @@ void check_files(std::vector<char> file) {
 
 void check_model(const neon8::Model &model) {
     demand(refused(model.session(65), N8_E_ARGUMENT), "65 threads");
+    n8_session_options neither = n8_session_options();
+    demand(refused(model.session(neither), N8_E_ARGUMENT), "neither threads nor a pool");
     demand(refused(model.input(model.facts().input_count), N8_E_ARGUMENT), "an input beyond");
     demand(refused(model.reshape({}), N8_E_ARGUMENT), "no shape");
     const std::vector<neon8::Shape> shapes(model.facts().input_count, {1, 1});
@@ -90,7 +92,8 @@ int main(int argc, char **argv) {
     check_model(model);
 
     // A network of one float32 input and two float32 outputs.
-    neon8::Session session = begin(file);
+    neon8::Session session = model.session().value();
+    session = begin(file);
     std::vector<float> image(given.size() / sizeof(float));
     std::copy(given.begin(), given.end(), reinterpret_cast<char *>(image.data()));
     std::vector<float> sum(model.output(0)->size / sizeof(float));
