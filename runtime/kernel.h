@@ -413,13 +413,18 @@
 #ifdef __ASSEMBLER__
 // clang-format off
 
-// The assembler adds up the sizes.
+// The assembler adds up the sizes. Between statements it has no semicolon on macOS.
+#ifdef __APPLE__
+#define N8_AND %%
+#else
+#define N8_AND ;
+#endif
 #define N8_SET(offset, size)                                                                       \
-    .set N8_OFF_##offset, n8_next;                                                                 \
-    .set n8_next, n8_next + size;
+    .set N8_OFF_##offset, n8_next N8_AND                                                           \
+    .set n8_next, n8_next + size N8_AND
 #define N8_SET_WORD(offset, type, member)  N8_SET(offset, __SIZEOF_POINTER__)
 #define N8_SET_INT32(offset, type, member) N8_SET(offset, 4)
-#define N8_SETS(name, FIELDS) .set n8_next, 0; FIELDS(N8_SET_WORD, N8_SET_INT32)
+#define N8_SETS(name, FIELDS) .set n8_next, 0 N8_AND FIELDS(N8_SET_WORD, N8_SET_INT32)
 N8_ALL_ARGS(N8_SETS)
 
 // clang-format on

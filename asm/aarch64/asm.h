@@ -2,12 +2,21 @@
 //
 // Frame of every assembly file: symbols, levels, unwinding, BTI and the notes that tell the linker
 // that no executable stack is needed and that BTI and PAC may stay on. Then what several families
-// do alike.
+// do alike. Clang assembles the same for macOS and Windows, whose objects have no such notes.
 #ifndef N8_ASM_H
 #define N8_ASM_H
 
 // Debuggers find how to unwind in a section that takes no memory; nothing else unwinds.
         .cfi_sections .debug_frame
+#ifdef __APPLE__
+// There a label inside a function begins a part of its own for the linker, and what unwinding says of
+// places in a function would have to cross parts.
+        .irp    what, startproc, endproc, def_cfa_offset, rel_offset, register, restore, \
+                remember_state, restore_state, negate_ra_state
+.macro  .cfi_\what values:vararg
+.endm
+        .endr
+#endif
 
 // What functions of a level may use: its march in runtime/levels.inc.
 #define NEON    armv8-a
@@ -20,9 +29,17 @@
         .arch   \march
         .text
         .p2align 4
+#if defined(__APPLE__) // C puts a _ before names; without it they are for this file
+        .globl  _\name
+        .private_extern _\name
+_\name:
+#else
         .global \name
+#endif
+#ifdef __ELF__
         .hidden \name
         .type   \name, %function
+#endif
 \name:
         .cfi_startproc
         hint    #34
@@ -31,7 +48,9 @@
 // Closes it.
 .macro  endfunc name
         .cfi_endproc
+#ifdef __ELF__
         .size   \name, . - \name
+#endif
         .arch   NEON
 .endm
 
@@ -187,6 +206,7 @@
 7:
 .endm
 
+#ifdef __ELF__
         .section .note.GNU-stack, "", %progbits
 
         .section .note.gnu.property, "a"
@@ -200,5 +220,6 @@
         .word   3                               // BTI | PAC
         .word   0                               // padding to 8 bytes
         .text
+#endif
 
 #endif // N8_ASM_H

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #if defined(__aarch64__) || defined(__arm__)
-#include <sys/auxv.h>
+#include "hwcap.h"
 #endif
 
 bool n8_cpu_has(enum n8_isa isa) {
@@ -45,6 +45,10 @@ enum n8_isa n8_cpu_level(const char *wanted) {
 
 // The number in a file of /sys/devices/system/cpu, "0x..." or of bytes as in "512K"; 0: none.
 static uint64_t number_in(const char *name) {
+#ifndef __linux__
+    (void)name;
+    return 0;
+#else
     char text[80];
     snprintf(text, sizeof text, "/sys/devices/system/cpu/%s", name);
     FILE *file = fopen(text, "re");
@@ -56,6 +60,7 @@ static uint64_t number_in(const char *name) {
     char *end = text;
     const uint64_t number = read ? strtoull(text, &end, 0) : 0;
     return *end == 'K' ? number << 10 : number;
+#endif
 }
 
 // Of a second-level cache, in bytes: what is likely, and what is believed.
