@@ -110,11 +110,20 @@ def _export_torch(module: Any, example: Mapping[str, Array], path: Path) -> None
         else:
             count = len(result) if isinstance(result, list | tuple) else 1
             outputs = [f"output_{i}" for i in range(count)] if count > 1 else ["output"]
+        written = module
+        takes = inspect.signature(module.forward).parameters.values()
+        if any(e.name not in one or e.kind is e.KEYWORD_ONLY for e in takes):
+            # Left to itself the exporter makes inputs of the others, too.
+            written = torch.nn.Module()
+            written.net = module
+            written.forward = lambda *values: module(
+                **dict(zip(one, values, strict=True))
+            )
+            written.eval()
         torch.onnx.export(
-            module,
-            (),
+            written,
+            tuple(one.values()),
             str(path),
-            kwargs=one,
             input_names=list(one),
             output_names=outputs,
             opset_version=OPSET,

@@ -39,8 +39,8 @@ class Two(nn.Module):
         super().__init__()
         self.left, self.right = nn.Linear(8, 4), nn.Linear(8, 4)
 
-    def forward(self, left, right, scale=None):
-        assert scale is None
+    def forward(self, left, *, right, swap=False):
+        left, right = (right, left) if swap else (left, right)
         both = self.left(left) + self.right(right)
         return {"both": both, "left": torch.relu(self.left(left))}
 
