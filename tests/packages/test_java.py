@@ -116,6 +116,7 @@ def check(java, program, folder, *, build="native", env=None) -> None:
             *(*java, f"-Ddev.neon8.library={library}"),
             *("-cp", f"{JARS / 'neon8.jar'}:{program}", "Check", folder),
         ],
+        cwd=folder,  # where a JVM that crashes writes why
         env={**os.environ, **(env or {})},
         capture_output=True,
         text=True,

@@ -83,12 +83,14 @@ def check(folder: Path, wrapper: Wrapper, targets: Sequence[str]) -> Iterator[st
         library = prebuilt_file(here, "libneon8_jni.so")
         jar = prebuilt_file(JARS, "neon8.jar")
         with tempfile.TemporaryDirectory() as classes:
+            place = Path(classes)  # where a JVM that crashes writes why
             sources = (folder / _source(wrapper), folder / "Example.java")
             options = ("--release", "8", "-Xlint:-options", "-cp", jar, "-d", classes)
             builds.run("the example", "javac", *options, *sources)
             path = ("-cp", f"{jar}:{classes}")
             native = f"-Ddev.neon8.library={library}"
-            builds.run("the example", "java", native, *path, "Example", folder)
+            words = ("java", native, *path, "Example", folder.resolve())
+            builds.run("the example", *words, cwd=place)
     for target in targets:
         if lack:
             yield f"{target}: not checked: {lack}"
