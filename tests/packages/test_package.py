@@ -98,7 +98,9 @@ def test_hostile_names(capsys, tmp_path, kind):
 @pytest.mark.parametrize("embed", [(), ("--embed",)])
 def test_cmake_with_open_dimensions(capsys, tmp_path, embed):
     folder, model = tmp_path / "net", GOLDEN / "open.n8"
-    package(capsys, model, folder, "cmake", "--target", PC, *embed)
+    np.save(tmp_path / "x.npy", np.ones((2, 3, 6, 14), np.float32))
+    sample = ("--input", tmp_path / "x.npy") if embed else ()
+    package(capsys, model, folder, "cmake", "--target", PC, *embed, *sample)
     warns(folder)
     assert "int32_t batch, int32_t height," in (folder / "model_open.h").read_text()
 
@@ -112,6 +114,7 @@ int main(int argc, char **argv) {
     static float few[462];
     struct model_open net;
     if (argc != 3 || model_open_open(&net, argv[2], 1) != N8_E_ARGUMENT) return 1;
+    if (net.model || net.session || net.resized) return 1;
     if (model_open_open(&net, "none", 1) != N8_E_ARGUMENT) return 2;
     if (model_open_open(&net, argv[1], 1) != N8_OK || net.image_size != 108) return 3;
     if (model_open_resize(&net, 2, 7, 14) != N8_E_SHAPE) return 4;
@@ -151,7 +154,9 @@ def run_by_name(model, inputs):
 
 def test_a_static_program_takes_open_dimensions(capsys, tmp_path):
     folder, model = tmp_path / "net", GOLDEN / "open.n8"
-    package(capsys, model, folder, "static-binary", "--target", PC)
+    np.save(tmp_path / "s.npy", np.ones((1, 3, 8, 30), np.float32))
+    target = ("--target", PC, "--input", tmp_path / "s.npy")
+    package(capsys, model, folder, "static-binary", *target)
     image = np.random.default_rng(3).random((2, 3, 6, 14), np.float32)
     np.save(tmp_path / "x.npy", image)
     wanted = run_by_name(model, {"image": image})

@@ -36,11 +36,13 @@ static const struct {
 {% endfor %}
 };
 
-static int fits(const struct n8_model *model) {
+static int counts_fit(const struct n8_model *model) {
     struct n8_model_facts facts;
-    if (n8_model_describe(model, &facts) != N8_OK || facts.input_count != {{ w.inputs | length }} ||
-        facts.output_count != {{ w.outputs | length }})
-        return 0;
+    return n8_model_describe(model, &facts) == N8_OK && facts.input_count == {{ w.inputs | length }} &&
+           facts.output_count == {{ w.outputs | length }};
+}
+
+static int fits(const struct n8_model *model) {
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         struct n8_tensor_info info;
         if (n8_model_io(model, wanted[i].which, wanted[i].index, &info) != N8_OK ||
@@ -70,19 +72,23 @@ static void measure(struct {{ w.name }} *net, const struct n8_model *model) {
 {{ ("enum n8_status " ~ w.name ~ "_open_bytes(") | broken(["struct " ~ w.name ~ " *net", "const void *bytes", "size_t size", "int32_t threads"], 101) }}) {
     *net = (struct {{ w.name }}){.threads = threads};
     enum n8_status status = n8_model_open(bytes, size, NULL, &net->model, NULL);
+    if (status == N8_OK && !counts_fit(net->model))
+        status = N8_E_ARGUMENT;
+{% if w.arguments %}
+    if (status == N8_OK)
+        status = {{ w.name }}_resize(net, {{ w.arguments | map(attribute="usual") | join(", ") }});
+    if (status == N8_OK && !fits(net->resized))
+        status = N8_E_ARGUMENT;
+{% else %}
     if (status == N8_OK && !fits(net->model))
         status = N8_E_ARGUMENT;
     if (status == N8_OK)
         status = n8_session_create(net->model, &(struct n8_session_options){.threads = threads},
                                    &net->session);
-    if (status != N8_OK) {
-        {{ w.name }}_close(net);
-        return status;
-    }
-{% if w.arguments %}
-    measure(net, net->model);
 {% endif %}
-    return N8_OK;
+    if (status != N8_OK)
+        {{ w.name }}_close(net);
+    return status;
 }
 
 {% if embed %}

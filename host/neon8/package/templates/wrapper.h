@@ -63,7 +63,7 @@ struct {{ w.name }} {
     struct n8_session *session;
     int32_t threads;
 {% if w.arguments %}
-    /// The same model at other dimensions, or NULL.
+    /// The same model at the dimensions that were chosen.
     struct n8_model *resized;
     /// How many values there are at these dimensions.
     size_t {% for v in w.values %}{{ v.identifier }}_size{{ ", " if not loop.last }}{% endfor %};
@@ -79,7 +79,8 @@ enum n8_status {{ w.name }}_open(struct {{ w.name }} *net, const char *path, int
 {% endif %}
 
 /// Opens the same from memory, of which nothing is needed afterwards. N8_E_ARGUMENT: it is a model
-/// with other inputs or outputs. After an error there is nothing to close.
+/// with other inputs or outputs{{ "; N8_E_SHAPE: at other dimensions" if w.arguments }}.
+/// After an error there is nothing to close.
 {{ ("enum n8_status " ~ w.name ~ "_open_bytes(") | broken(["struct " ~ w.name ~ " *net", "const void *bytes", "size_t size", "int32_t threads"]) }});
 {% if w.arguments %}
 

@@ -20,7 +20,15 @@ class {{ w.camel }} {
         neon8::Result<neon8::Session> session = model->session(threads);
         if (!session)
             return session.error();
+{% if w.arguments %}
+        {{ w.camel }} made(std::move(*model), std::move(*session), threads);
+        const neon8::Done done = made.resize({{ w.arguments | map(attribute="usual") | join(", ") }});
+        if (!done)
+            return done.error();
+        return neon8::Result<{{ w.camel }}>(std::move(made));
+{% else %}
         return {{ w.camel }}(std::move(*model), std::move(*session), threads);
+{% endif %}
     }
 {% if embed %}
     /// Opens the model that is compiled in.
