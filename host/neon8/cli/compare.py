@@ -21,13 +21,15 @@ SUMMARY = "measure all methods on your own network, and say which to take"
 HELP = f"""\
 examples:
   neon8 compare net.calib net.onnx --data test.npz
+  neon8 compare net.calib net.onnx --data test.npz --target ssh:pi@raspberrypi.local
   neon8 compare net.calib net.onnx --data photos/ --preprocess imagenet.toml \\
       --skip 100 --limit 200 --methods mse kl percentile:99.9 --schemes auto
 
 Every method is solved with every scheme, compiled and run by the int8 library on this
 PC, whose results are those of the device to the last bit. Take other samples than for
 the calibration. What calibrate does without options is advised unless another setting
-is sure to be better; --all shows all of them, the best by SQNR first.
+is sure to be better; --all shows all of them, the best by SQNR first. With --target,
+each setting runs there, too, and a byte that differs from this PC is an error.
 
 SQNR           10 log10(sum ref^2 / sum (ref - out)^2) in dB, of scores without what all
                classes share; of several outputs the mean of their ratios counts; for a
@@ -63,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="show all settings")
     options.as_json(parser)
     options.quiet(parser)
-    add_options(parser, "network", "data", "compare", "judge")
+    add_options(parser, "network", "data", "target", "compare", "judge")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -85,7 +87,8 @@ def run(arguments: argparse.Namespace) -> str:
     command = partial(_command, arguments)
     if arguments.json:
         return as_json(found, command)
-    return as_text(found, command, everything=arguments.all)
+    shown = as_text(found, command, everything=arguments.all)
+    return shown + options.same_there(arguments, "the outputs of all settings")
 
 
 def _command(arguments: argparse.Namespace, row: "Row") -> str:

@@ -15,12 +15,14 @@ SUMMARY = "find out where an int8 network loses, why, and what would help"
 HELP = f"""\
 examples:
   neon8 diagnose net.onnx net.scales.json --data test.npz
+  neon8 diagnose net.onnx net.scales.json --data test.npz --target aarch64
   neon8 diagnose net.onnx net.scales.json --data photos/ --preprocess imagenet.toml \\
       --skip 100 --limit 50 --all
   neon8 diagnose net.onnx net.scales.json --data test.npz --plot net.svg --json
 
 The samples run through the float network and, step by step, through the int8 one, whose
-inner values are those of the device. Take other samples than for the calibration.
+inner values are those of the device; with --target it runs there, too, and a byte of a
+tensor that differs is an error. Take other samples than for the calibration.
 
 tensors        alone: SQNR of the network's output with this tensor alone rounded, the
                most costly first; so far: of the tensor, with all before it in int8;
@@ -63,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.as_json(parser)
     options.quiet(parser)
-    add_options(parser, "network", "data", "diagnose", "judge")
+    add_options(parser, "network", "data", "target", "diagnose", "judge")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -86,7 +88,8 @@ def run(arguments: argparse.Namespace) -> str:
         write_atomic(arguments.plot, drawn(found).encode())
     if arguments.json:
         return as_json(found)
-    return described(found, everything=arguments.all)
+    shown = described(found, everything=arguments.all)
+    return shown + options.same_there(arguments, "all tensors of all samples")
 
 
 def as_json(found: "Diagnosis") -> str:

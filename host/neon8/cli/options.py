@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from neon8.errors import Neon8Error, SetupError
+from neon8.machines import NATIVE
 from neon8.settings import methods
 from neon8.settings.fields import existing, output_file, settings_of
 from neon8.settings.reader import argument
@@ -127,6 +128,12 @@ class MissedError(Neon8Error):
     def __init__(self, text: str, report: str) -> None:
         super().__init__(text)
         self.report = report
+
+
+def same_there(arguments: argparse.Namespace, what: str) -> str:
+    """A line about what has the same bytes on another target; "" without one."""
+    where = arguments.settings.target.target
+    return "" if where == NATIVE else f"\n{where}: {what} have the bytes of this PC"
 
 
 def model(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:

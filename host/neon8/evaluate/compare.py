@@ -33,14 +33,18 @@ from neon8.evaluate.ranking import Gain, rank_figures
 from neon8.evaluate.runner import FloatRunner
 from neon8.evaluate.scores import Reading
 from neon8.evaluate.tasks import Judged, Setup, TaskFigures
+from neon8.evaluate.there import Check, checks
 from neon8.graph.maker import maker
 from neon8.ir.graph import Graph
+from neon8.machines import NATIVE
 from neon8.quant.reasons import guards_of
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, JudgeSettings, Settings, SolveSettings
 
+AT_ONCE = 64
+"""Samples that a target runs together."""
 DEFAULT = ("mse", "auto")
 """The method and the scheme of `calibrate` without options."""
 
@@ -107,7 +111,7 @@ class _Measured:
     judged: Judged
 
 
-@takes("network", "data", "compare", "judge")
+@takes("network", "data", "target", "compare", "judge")
 def compare(
     observation: Observation,
     model: str | Path,
@@ -120,7 +124,8 @@ def compare(
     """Solve, compile and run every method with every scheme on the same samples.
 
     observation: what was observed of this model.  data: see neon8.data.samples.gather.
-    watch: wraps the samples, as tqdm does.  CalibrationError, DataError, GraphError,
+    watch: wraps the samples, as tqdm does.  All runs here; another target must give the
+    same bytes, or that is a ModelError.  CalibrationError, DataError, GraphError,
     TableError, ModelError.  CompileError: of a network with Opaque nodes; what the
     compiler refuses because of its scales is a row without a result.
     """
@@ -153,7 +158,11 @@ def compare(
         if program is not None
     }
     samples = network.gather(data, settings)
-    exact, read = _measure(network, watch(samples), measured, settings.judge)
+    with ExitStack() as stack:
+        check = None
+        if settings.target.target != NATIVE:
+            check = stack.enter_context(checks(settings.target))
+        exact, read = _measure(network, watch(samples), measured, settings.judge, check)
 
     def figures(tally: Tally, tasks: tuple[TaskFigures, ...] = ()) -> Evaluation:
         return summary(
@@ -223,7 +232,8 @@ class _Here:
     """The networks that samples of some shape run through.
 
     float: gives what the graph without a final Softmax gives.  runs: of each program.
-    judge: None until the first sample has run.
+    judge: None until the first sample has run.  waiting: samples that a target has not
+    run yet.
     """
 
     def __init__(self, network: Network, programs: Mapping[bytes, _Measured]) -> None:
@@ -238,10 +248,20 @@ class _Here:
         self.float = FloatRunner(reference.inputs, run, partial(maker, file))
         self.judge: Judge | None = None
         self._stack, self.runs = ExitStack(), {}
+        self._files: list[bytes] = []
+        self._name = str(file.path)
+        self.waiting: list[Arrays] = []
         for program, one in programs.items():
             content = compile_model(graph, one.table)
+            self._files.append(content)
             model = self._stack.enter_context(Model.from_bytes(content))
             self.runs[program] = self._stack.enter_context(running(model))
+
+    def settle(self, check: Check) -> None:
+        """Compare the samples that wait with what a target gives.  ModelError."""
+        for content in self._files:
+            check(content, self.waiting, self._name)
+        self.waiting.clear()
 
     def begin(self, asked: JudgeSettings, wanted: Arrays, *, labelled: bool) -> Judge:
         """What compares the outputs, by those of the first sample."""
@@ -255,14 +275,18 @@ def _measure(
     samples: Iterable[Sample],
     programs: dict[bytes, _Measured],
     asked: JudgeSettings,
+    check: Check | None = None,
 ) -> tuple[Tally, Reading | None]:
     """The sums of the reference; those of the programs are added to `programs`.
+
+    check: compares what a target gives, on some samples at a time.
 
     All share one pass over the data.  Equal programs, from settings that make no
     difference to this network, run once.
     """
     exact, rows, name = Tally(), 1, str(network.file.path)
     read: Reading | None = None
+    last: _Here | None = None
     opened = AtShapes(lambda shapes: _Here(network.at_shapes(shapes), programs))
 
     def tally(sample: Sample, outputs: list[Array], wanted: list[Array]) -> Tally:
@@ -290,6 +314,13 @@ def _measure(
             one.sheet.judge = here.judge
             one.sheet.add(given, results, sample.labels)
             one.judged.add(one.sheet.values[-1])
+        if check is not None:
+            here.waiting.append(sample.inputs)
+            last = here
+            if network.mixed or len(here.waiting) == AT_ONCE:
+                here.settle(check)
+    if check is not None and last is not None:
+        last.settle(check)
     if exact.n == 0:
         raise DataError("no samples to compare on")
     return exact, read

@@ -22,14 +22,16 @@ from neon8.data.arrays import Arrays
 from neon8.data.inputs import Shape, batch_of
 from neon8.data.samples import Data, Sample
 from neon8.errors import CompileError, DataError
-from neon8.evaluate.measure import Judge, Sheet, before_softmax, sqnr_of
+from neon8.evaluate.measure import Judge, Sheet, before_softmax, by_shape, sqnr_of
 from neon8.evaluate.metrics import by_row, top1
 from neon8.evaluate.network import Network, bench_of, open_network, saved
 from neon8.evaluate.tasks import Setup
+from neon8.evaluate.there import checks, with_all_tensors
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
 from neon8.ir.groups import groups_of
+from neon8.machines import NATIVE
 from neon8.quant import reasons, table_json
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine import losses, remedies, split
@@ -39,7 +41,7 @@ from neon8.refine.remedies import Change, Remedy, Trials
 from neon8.refine.sensitivity import INTEGERS, Meter
 from neon8.refine.split import Layer, Split, Sums
 from neon8.settings.reader import takes
-from neon8.settings.stages import DEFAULTS, JudgeSettings, Settings
+from neon8.settings.stages import DEFAULTS, JudgeSettings, Settings, TargetSettings
 from neon8.settings.words import preprocess_again, shapes_again
 
 CALIBRATION_DATA = "CALIBRATION_DATA"
@@ -116,7 +118,7 @@ def by_cost(tensors: Iterable[TensorLoss]) -> list[TensorLoss]:
     return sorted(rounded, key=lambda each: each.alone_db or 0.0)
 
 
-@takes("network", "data", "diagnose", "judge")
+@takes("network", "data", "target", "diagnose", "judge")
 def diagnose_model(
     model: str | Path,
     table: str | Path | ScaleTable,
@@ -130,8 +132,9 @@ def diagnose_model(
 
     data: a path, or arrays, see observe_model(); take samples that did not calibrate
     the network. They are all held in memory.  progress: told a stage, how much of it
-    is done, and of how much.  GraphError, TableError, DataError, CompileError,
-    SettingsError.
+    is done, and of how much.  All runs here; of another target every inner tensor must
+    have the same bytes, or that is a ModelError.  GraphError, TableError, DataError,
+    CompileError, SettingsError.
     """
     top = settings.diagnose.top
     scales = table if isinstance(table, ScaleTable) else table_json.load(table)
@@ -151,6 +154,8 @@ def diagnose_model(
     }
     tensors = _tensors(run, _alone(run, progress))
     inputs_of = [sample.inputs for sample in run.samples]
+    if settings.target.target != NATIVE:
+        _check_there(run, inputs_of, settings.target, str(model))
     bench = bench_of(
         network,
         inputs_of,
@@ -192,6 +197,20 @@ def diagnose_model(
         guards=tuple(reasons.lines(scales)),
         guarded=tuple(_guarded(scales)),
     )
+
+
+def _check_there(
+    run: "_Run", samples: Sequence[Arrays], where: TargetSettings, source: str
+) -> None:
+    """Compare every inner tensor of a target with this PC's.  ModelError names one."""
+    network = run.pair.network
+    with checks(where) as check:
+        for places in by_shape(samples):
+            here = run.pair
+            if network.mixed:
+                here = pair(network.at(samples[places[0]]), run.pair.table)
+            content = with_all_tensors(here.program)
+            check(content, [samples[at] for at in places], source)
 
 
 def _with_files(

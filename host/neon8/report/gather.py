@@ -104,7 +104,7 @@ def report_model(
         compiled, data, settings=here, watch=watch, seen=book.add
     )
     few = min(settings.data.limit or SAMPLES, SAMPLES)
-    part = replace(settings, data=replace(settings.data, limit=few))
+    part = replace(here, data=replace(settings.data, limit=few))
     diagnosis = diagnose_model(onnx, table, data, settings=part, progress=progress)
     measure = partial(
         compared,

@@ -184,7 +184,7 @@ def _opened(path: Path, where: TargetSettings) -> Iterator[Runner]:
             sessions = stack.enter_context(Sessions(model.session(), model.session))
             most = model.memory.sessions(model.max_bytes)
         elif is_board(where.target):
-            model = BoardModel(
+            model = BoardModel.open(
                 path, where.target, where.core, isa, max_bytes=most_bytes
             )
             stack.enter_context(model)

@@ -5,6 +5,7 @@ What comes back must have the bytes of this PC, or the run fails.
 """
 
 import threading
+import zlib
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,38 +48,55 @@ class BoardModel(Closable):
 
     def __init__(
         self,
+        here: Model,
+        board: Board,
+        content: bytes,
+        isa: str | None = None,
+        *,
+        max_bytes: int | None = None,
+        owned: bool = False,
+    ) -> None:
+        """Put the model on a board.  isa, max_bytes: as of Model.open, there.
+
+        here: the same model on this PC, which is closed with this one, and so is the
+        board if it is owned.  SetupError: the board is in the way.  ModelError: it
+        refuses the file.
+        """
+        self.here, self.board, self._owned = here, board, owned
+        self.inputs, self.outputs = here.inputs, here.outputs
+        self.bounds, self.steps = here.bounds, here.steps
+        name = f"{zlib.crc32(content):08x}.n8"
+        self._words: list[object] = [name]
+        self._words += [] if isa is None else ["--isa", isa]
+        self._words += [] if max_bytes is None else ["--max-bytes", max_bytes]
+        self._waiting: deque[_Job] = deque()
+        self._turn = threading.Lock()
+        try:
+            board.put(name, content)
+            board.call(["run", *self._words], batch.batch([]))
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def open(
+        cls,
         path: str | Path,
         target: str,
         core: str,
         isa: str | None = None,
         *,
         max_bytes: int | None = None,
-    ) -> None:
-        """Connect, and put the model there.  target, core: of TargetSettings.
-
-        isa, max_bytes: as of Model.open, there.  SetupError: the board is in the way.
-        ModelError: the file is refused, here or there.
-        """
-        self.here = Model.open(path)
-        self.inputs, self.outputs = self.here.inputs, self.here.outputs
-        self.bounds, self.steps = self.here.bounds, self.here.steps
-        self._source = str(path)
-        self._words: list[object] = [FILE]
-        self._words += [] if isa is None else ["--isa", isa]
-        self._words += [] if max_bytes is None else ["--max-bytes", max_bytes]
-        self._waiting: deque[_Job] = deque()
-        self._turn = threading.Lock()
+    ) -> "BoardModel":
+        """Connect to a target, as TargetSettings has it, and put a file there."""
+        here = Model.open(path)
         try:
-            self.board = Board(link_to(target, core))
+            board = Board(link_to(target, core))
         except BaseException:
-            self.here.close()
+            here.close()
             raise
-        try:
-            self.board.put(FILE, Path(path).read_bytes())
-            self.board.call(["run", *self._words], batch.batch([]))
-        except BaseException:
-            self.close()
-            raise
+        content = Path(path).read_bytes()
+        return cls(here, board, content, isa, max_bytes=max_bytes, owned=True)
 
     @property
     def ahead(self) -> int:
@@ -127,19 +145,14 @@ class BoardModel(Closable):
             return batch.results(data, len(records), self.outputs)
         except batch.DamagedError as error:
             raise ModelError(
-                f"{self._source}: what came back from {self.board.name} is damaged: "
-                f"{error}"
+                f"{self.here.source}: what came back from {self.board.name} is "
+                f"damaged: {error}"
             ) from error
-
-    def words(self) -> list[object]:
-        """The model and how it is opened there, for the runner."""
-        return list(self._words)
 
     def close(self) -> None:
         """Remove all from the board; closing twice is allowed."""
-        board = getattr(self, "board", None)
-        if board is not None:
-            board.close()
+        if self._owned:
+            self.board.close()
         self.here.close()
 
 

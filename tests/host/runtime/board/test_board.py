@@ -155,7 +155,7 @@ def test_no_way_there(ssh_board, sshd, tmp_path, old, new, said):
     assert "\n" not in str(seen.value)
 
 
-FULL = """case $command in "sh -c 'cat >"*"/{0}"*) cat >/dev/null
+FULL = """case $command in "sh -c 'cat >"*"{0}"*) cat >/dev/null
 echo "cat: write error: No space left on device" >&2; exit 1;; esac"""
 
 
@@ -167,8 +167,11 @@ echo "cat: write error: No space left on device" >&2; exit 1;; esac"""
             r"has no POSIX shell for this user \(it said: This account is",
         ),
         ("chmod() { :; }; PATH={folder}/tools:$PATH", "mounted noexec.*; set TMPDIR"),
-        (FULL.format("neon8-runner"), "neon8-runner cannot be copied: .*No space left"),
-        (FULL.format("net.n8"), "net.n8 cannot be copied: .*; its disk is full; make"),
+        (
+            FULL.format("/neon8-runner"),
+            "neon8-runner cannot be copied: .*No space left",
+        ),
+        (FULL.format(".n8"), r"\.n8 cannot be copied: .*; its disk is full; make"),
         (
             f'case $command in *" digest"*) {SIGNAL.format("ILL")};; esac',
             "the processor lacks an instruction; try --isa neon",
@@ -250,7 +253,7 @@ def test_damage_on_the_way_back(ssh_board):
 
 def test_other_bytes_are_an_error(ssh_board, monkeypatch):
     inputs, wanted = samples(SMALL, 1)
-    with BoardModel(SMALL, ssh_board.target, "") as model:
+    with BoardModel.open(SMALL, ssh_board.target, "") as model:
         session = model.session()
         name = next(iter(wanted[0]))
         other = {n: a.copy() for n, a in wanted[0].items()}

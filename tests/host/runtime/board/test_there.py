@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`compare` and `diagnose` with a target: its bytes are those of this PC."""
+
+import numpy as np
+import pytest
+
+from neon8.cli.main import main
+from neon8.errors import ModelError
+from neon8.evaluate import there
+from neon8.evaluate.compare import compare
+from neon8.pipeline import observe_model
+from neon8.refine.diagnosis import diagnose_model
+from neon8.runtime.board.model import BoardSession, same_bytes
+
+DATA = {"limit": 3}
+TRIED = {"methods": ("mse",), "schemes": ("auto", "symmetric")}
+
+
+@pytest.fixture
+def target(request):
+    if request.param == "ssh":
+        return request.getfixturevalue("ssh_board").target
+    return request.param
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """The names of what was compared, by who is asked for it."""
+    seen = []
+
+    def look(what, *rest):
+        seen.append(what)
+        same_bytes(what, *rest)
+
+    monkeypatch.setattr("neon8.runtime.board.model.same_bytes", look)
+    monkeypatch.setattr(there, "same_bytes", look)
+    return seen
+
+
+@pytest.mark.parametrize("target", ["ssh", "armv7"], indirect=True)
+def test_diagnosis_looks_at_every_tensor(tiny, target, looked_at):
+    found = diagnose_model(
+        tiny.onnx, tiny.table, tiny.data, top=0, target=target, **DATA
+    )
+    plain = diagnose_model(tiny.onnx, tiny.table, tiny.data, top=0, **DATA)
+    assert found == plain
+    names = {what.split("'")[1] for what in looked_at}
+    assert {each.name for each in found.tensors} - names <= {"x", "input", "image"}
+    assert len(names) >= len(found.tensors)
+
+
+@pytest.mark.parametrize("target", ["ssh", "aarch64"], indirect=True)
+def test_comparison_runs_every_setting_there(tiny, target, looked_at):
+    observed = observe_model(tiny.onnx, tiny.data, **DATA)
+    found = compare(observed, tiny.onnx, tiny.data, target=target, **TRIED, **DATA)
+    assert found == compare(observed, tiny.onnx, tiny.data, **TRIED, **DATA)
+    outputs = len(found.rows) * 3
+    assert len(looked_at) == outputs
+
+
+def test_commands_say_so(tiny, ssh_board, tmp_path, capsys):
+    where = ["--limit", "1", "--target", ssh_board.target]
+    words = ["diagnose", tiny.onnx, tiny.table, "--data", tiny.data, "--top", "0"]
+    assert main([*map(str, words), *where]) == 0
+    said = "ssh:board: all tensors of all samples have the bytes of this PC\n"
+    assert capsys.readouterr().out.endswith(said)
+    calib = tmp_path / "x.calib"
+    assert (
+        main(["observe", str(tiny.onnx), "--data", str(tiny.data), "-o", str(calib)])
+        == 0
+    )
+    words = ["compare", calib, tiny.onnx, "--data", tiny.data, "--methods", "mse"]
+    assert main([*map(str, words), "--schemes", "auto", *where]) == 0
+    said = "ssh:board: the outputs of all settings have the bytes of this PC\n"
+    assert capsys.readouterr().out.endswith(said)
+
+
+def test_first_tensor_that_differs_is_named(tiny, ssh_board, monkeypatch):
+    run = BoardSession.run
+
+    def other(self, inputs):
+        model = self._model
+        ran = model.run
+
+        def changed(arrays):
+            found = ran(arrays)
+            name = [*found][1]
+            found[name] = np.copy(found[name])
+            found[name].flat[0] += 1
+            return found
+
+        monkeypatch.setattr(type(model), "run", lambda _, arrays: changed(arrays))
+        try:
+            return run(self, inputs)
+        finally:
+            monkeypatch.setattr(type(model), "run", ran.__func__)
+
+    monkeypatch.setattr(BoardSession, "run", other)
+    with pytest.raises(ModelError, match=r"output '.*' of ssh:board differs from that"):
+        diagnose_model(
+            *(tiny.onnx, tiny.table, tiny.data),
+            top=0,
+            limit=1,
+            target=ssh_board.target,
+        )
