@@ -161,7 +161,8 @@ def sshd(tmp_path_factory):
         SHELL.format(bin=folder / "bin", board=folder / "board", folder=folder),
     )
     with (folder / "said").open("wb") as said:
-        words = [SSHD, "-D", "-e", "-f", folder / "sshd_config"]
+        # Not for ever, should these tests be killed.
+        words = ["timeout", "1800", SSHD, "-D", "-e", "-f", folder / "sshd_config"]
         server = subprocess.Popen(words, stderr=said, start_new_session=True)
     until = time.monotonic() + 20
     while time.monotonic() < until:
