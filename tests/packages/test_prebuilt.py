@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from consumer import CONSUMER, ROOT, assert_runs, run
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
-from neon8.prebuilt import prebuilt_file
+from neon8.prebuilt import HEADERS, prebuilt_file
 
-ROOT = Path(__file__).resolve().parents[2]
 MACHINES = ("x86_64", "aarch64", "armv7")
+QEMU = {"x86_64": [], "aarch64": ["qemu-aarch64"], "arm": ["qemu-arm"]}
 GLIBC = (2, 17)
 """The oldest that has what the library calls, and on which wheels must run."""
 
@@ -76,12 +77,25 @@ def test_a_program_needs_nothing_but_the_kernel(machine):
     with runner.open("rb") as file:
         kinds = {segment["p_type"] for segment in ELFFile(file).iter_segments()}
     assert not kinds & {"PT_INTERP", "PT_DYNAMIC"}
-    qemu = {"x86_64": [], "aarch64": ["qemu-aarch64"], "armv7": ["qemu-arm"]}[machine]
+    qemu = QEMU[machine.removesuffix("v7")]
     said = subprocess.check_output([*qemu, runner, "facts"], text=True)
     assert json.loads(said)["bits"] == (32 if machine == "armv7" else 64)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-def test_has_what_static_programs_link(machine):
-    for name in ("libneon8.a", "libneon8-musl.a"):
-        assert prebuilt_file(f"linux-{machine}", name).stat().st_size > 100_000
+@pytest.mark.parametrize(
+    ("target", "name", "machine"),
+    [
+        ("linux-x86_64", "libneon8-musl.a", "x86_64-linux-musl"),
+        ("linux-aarch64", "libneon8-musl.a", "aarch64-linux-musl"),
+        ("linux-armv7", "libneon8-musl.a", "arm-linux-musleabihf"),
+        # Android and musl lay out on 64 bits what the library uses of either alike.
+        ("android-aarch64", "libneon8.a", "aarch64-linux-musl"),
+    ],
+)
+def test_a_static_program_gives_the_same_bytes(target, name, machine, tmp_path):
+    program = tmp_path / "program"
+    compiler = (ROOT / "cross" / "zig-cc", f"--target={machine}", "-static", "-O2")
+    include = prebuilt_file(HEADERS, "neon8.h").parent
+    library = prebuilt_file(target, name)
+    run(*compiler, "-I", include, CONSUMER / "main.c", library, "-o", program)
+    assert_runs(tmp_path, *QEMU[machine.partition("-")[0]], program)
