@@ -58,7 +58,7 @@ def test_the_tests_take_levels_from_their_table():
     assert "$(levels aarch64-linux-gnu-gcc)" in script
 
 
-def test_the_demo_builds_the_library_for_arm_and_no_tests(tmp_path):
+def test_the_demo_builds_the_runner_for_arm_and_no_tests(tmp_path):
     plan = subprocess.run(
         ["make", "--dry-run", "demo"],
         cwd=ROOT,
@@ -67,9 +67,10 @@ def test_the_demo_builds_the_library_for_arm_and_no_tests(tmp_path):
         check=True,
     ).stdout
     builds = dict(re.findall(r"^cross/build\.sh (\w+)(.*)$", plan, re.MULTILINE))
-    assert builds == {"native": "", "aarch64": " neon8", "armv7": " neon8"}
+    runner = " neon8_runner"
+    assert builds == {"native": "", "aarch64": runner, "armv7": runner}
     configure(tmp_path, "--preset", "aarch64")
-    command = ["ninja", "-C", tmp_path, "-t", "inputs", "neon8"]
+    command = ["ninja", "-C", tmp_path, "-t", "inputs", "neon8_runner"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "neon8_objects.dir" in said
     assert "tests/" not in said
