@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implicit GEMM for one pixel, as of a fully connected layer, 16 channels at a time:
+// Implicit GEMM for one pixel, as of a fully connected layer, 16 channels at a time, in orders for
+// out-of-order cores, for the Cortex-A53, in groups, and for the Cortex-A55:
 //
 //   acc''[n] = bias[n] + sum over taps t and bytes k of rows[t][k] * w[n][t][k]           (3)(12)
 //   s32   out[n] = acc''[n]
@@ -9,13 +10,16 @@
 //         out[n] = clamp(rne(v) + zero_point, lo, hi)                                          (5)
 //
 //   void n8_igemm_s8_..._1x16(const struct n8_igemm_args *args);
+//   void n8_igemm_s8_..._1x16_a53(const struct n8_igemm_args *args);
+//   void n8_igemm_s8_..._1x16_a55(const struct n8_igemm_args *args);
 //
 // The sums lie in v16-v19. Between the parts: channels left (over 16 where more follow); out: of
-//   these channels; offset = 4 * the first one. All other vector registers are free, and ptr0,
-//   cursor, left, taps_left.
+//   these channels; offset = 4 * the first one; marks: of the next group. All other vector registers
+//   are free, and ptr0, cursor, left, taps_left, upper, high0, high1 and deep.
 // Stack: 64 bytes, callee-saved registers.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
+#include "in_order.h"
 #include "kernel.h"
 
 #define args            x0
@@ -31,6 +35,14 @@
 #define offset          x11
 #define rows            x12
 #define kind            w13
+#define upper           x2      // the second 16 bytes of a group
+#define more            w2      // of a group by two, whether it has these
+#define high0           x14
+#define high1           x15
+#define deep            w16
+#define high2           x16
+#define marks           x17
+#define high3           x17
 
 // Four vectors of what belongs to channels, at N8_OFF_IG_`field`, in v0-v3.
 .macro  load_channels field
@@ -72,11 +84,106 @@
         sadalp  \sum3\().4s, v8.8h
 .endm
 
+// In groups (in_order.h): v0 holds 16 bytes of the pixel, v1 the next 16 of a group of four products,
+// v2 those of the next group; v4-v7 and v12-v15 weights of 4 channels. A group begins and ends with its
+// first 16 bytes in v0 and v4-v7, of v6 and v7 the high half in high0 and high1.
+
+        // The products of 16 bytes and 4 channels, while the weights of the next 4 are loaded.
+.macro  by_two  a, b, c, d, next_a, next_b, next_c, next_d, s0, s1, s2, s3, with
+        products smull, 8b, v0, v\a, v\b, v\c, v\d, LOAD(d\next_a, weights, v\c, high0), \
+                 LOAD(d\next_b, weights, v\d, high1), , LOAD(d\next_c, weights, v\next_a, high0)
+        products smlal2, 16b, v0, v\a, v\b, v\c, v\d, , , LOAD(d\next_d, weights, v\next_b, high1)
+        \with
+        add_up  sadalp, \s0, \s1, \s2, \s3
+.endm
+
+        // Those of 32 bytes, four in a lane.
+.macro  by_four s0, s1, s2, s3, last
+        products smull, 8b, v0, v4, v5, v6, v7, LOAD(d12, upper, v6, high0), LOAD(d13, upper, v7, high1), , \
+                 LOAD(d14, upper, v12, high0)
+        products smlal2, 16b, v0, v4, v5, v6, v7, , , LOAD(d15, upper, v13, high1)
+    .ifnb \last
+        mov     weights, upper
+        advance 32
+        ldr     q2, [ptr0], #16
+    .endif
+        products smlal, 8b, v1, v12, v13, v14, v15, LOAD(d4, weights, v14, high0), LOAD(d5, weights, v15, high1), , \
+                 LOAD(d6, weights, v4, high0)
+        products smlal2, 16b, v1, v12, v13, v14, v15, , , LOAD(d7, weights, v5, high1)
+    .ifnb \last
+        mov     v0.16b, v2.16b
+    .endif
+        add_up  sadalp, \s0, \s1, \s2, \s3
+.endm
+
+        // At the end of a tap, from here on loads are of the next one; at the end of the last tap, of
+        // the first again, which are not used. Then `left` is where the next panel begins.
+.macro  advance size
+        subs    left, left, #\size
+        b.hi    8f
+        mov     left, depth
+        subs    taps_left, taps_left, #1
+        b.ne    7f
+        mov     left, weights
+        ldr     weights, [args, #N8_OFF_IG_WEIGHTS]
+        ldr     ptr0, [rows]
+        b       9f
+7:      ldr     ptr0, [cursor], #8
+8:
+    .if \size == 32
+        ldrb    deep, [marks], #1
+    .endif
+9:
+.endm
+
+.macro  sums_in_groups
+        ldr     ptr0, [cursor], #8
+        ldrb    deep, [marks], #1
+        mov     left, depth
+        ldp     q4, q5, [weights]
+        ldr     d6, [weights, #32]
+        ldr     high0, [weights, #40]
+        ldr     d7, [weights, #48]
+        ldr     high1, [weights, #56]
+        add     weights, weights, #64
+        ldr     q0, [ptr0], #16
+        cbz     deep, 12f
+
+11:     add     upper, weights, #192
+        ldr     q1, [ptr0], #16
+        by_four v16, v17, v18, v19
+        by_four v20, v21, v22, v23
+        by_four v24, v25, v26, v27
+        by_four v28, v29, v30, v31, last
+        cbz     taps_left, 15f
+        cbnz    deep, 11b
+
+12:     cmp     left, #16
+        cset    more, hi
+13:     by_two  4, 5, 6, 7, 12, 13, 14, 15, v16, v17, v18, v19
+        by_two  12, 13, 14, 15, 4, 5, 6, 7, v20, v21, v22, v23
+        by_two  4, 5, 6, 7, 12, 13, 14, 15, v24, v25, v26, v27
+        advance 16
+        ldr     q2, [ptr0], #16
+        by_two  12, 13, 14, 15, 4, 5, 6, 7, v28, v29, v30, v31, "mov v0.16b, v2.16b"
+        cbz     taps_left, 15f
+        cbz     more, 14f
+        mov     more, #0
+        b       13b
+14:     ldrb    deep, [marks], #1
+        cbnz    deep, 11b
+        b       12b
+15:     mov     weights, left
+.endm
+
 .macro  sums_neon
         .irp    sum, v16.4s, v17.4s, v18.4s, v19.4s, v20.4s, v21.4s, v22.4s, v23.4s, \
                      v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, v30.4s, v31.4s
         movi    \sum, #0
         .endr
+        tbz     kind, #2, 1f
+        sums_in_groups
+        b       3f
 
         // One tap.
 1:      ldr     ptr0, [cursor], #8
@@ -103,7 +210,7 @@
         subs    taps_left, taps_left, #1
         b.ne    1b
 
-        // Pairwise additions leave the sums of 4 channels in one vector.
+3:      // Pairwise additions leave the sums of 4 channels in one vector.
         load_channels BIAS
         addp    v16.4s, v16.4s, v17.4s
         addp    v18.4s, v18.4s, v19.4s
@@ -134,6 +241,52 @@
         sdot    v\sum3\().4s, v\d\().16b, v0.4b[\group]
 .endm
 
+// For the Cortex-A55, which issues a load of 64 bits beside a product, but none of 128: v0 and v2 hold
+// 8 bytes of the pixel each, v24-v31 weights, whose high halves come by general registers. With a
+// product the weights of the one that comes four later are loaded, and those of the one that comes two
+// later put together.
+
+        // at: of the weights in the step; from 256 on, in the next one.
+.macro  load_ahead at, v, high
+        ldr     d\v, [weights, #\at]
+        ldr     \high, [weights, #\at + 8]
+.endm
+
+.macro  dots_ahead at, pixel, group, s0, s1, s2, s3, a, b, c, d, e, f, g, h
+        sdot    v\s0\().4s, v\a\().16b, v\pixel\().4b[\group]
+        load_ahead \at + 64, \e, high0
+        ins     v\c\().d[1], high2
+        sdot    v\s1\().4s, v\b\().16b, v\pixel\().4b[\group]
+        load_ahead \at + 80, \f, high1
+        ins     v\d\().d[1], high3
+        sdot    v\s2\().4s, v\c\().16b, v\pixel\().4b[\group]
+        load_ahead \at + 96, \g, high2
+        ins     v\e\().d[1], high0
+        sdot    v\s3\().4s, v\d\().16b, v\pixel\().4b[\group]
+        load_ahead \at + 112, \h, high3
+        ins     v\f\().d[1], high1
+.endm
+
+        // All 16 bytes of a tap but the last, which the loop for out-of-order cores takes.
+.macro  sums_ahead
+        ldr     d0, [ptr0]
+        load_ahead 0, 24, high0
+        load_ahead 16, 25, high1
+        load_ahead 32, 26, high2
+        load_ahead 48, 27, high3
+        ins     v24.d[1], high0
+        ins     v25.d[1], high1
+6:      ldr     d2, [ptr0, #8]
+        dots_ahead 0, 0, 0, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31
+        dots_ahead 64, 0, 1, 20, 21, 22, 23, 28, 29, 30, 31, 24, 25, 26, 27
+        ldr     d0, [ptr0, #16]!
+        dots_ahead 128, 2, 0, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31
+        dots_ahead 192, 2, 1, 20, 21, 22, 23, 28, 29, 30, 31, 24, 25, 26, 27
+        add     weights, weights, #256
+        subs    left, left, #16
+        b.hs    6b
+.endm
+
 .macro  sums_dotprod
         ldr     ptr0, [args, #N8_OFF_IG_BIAS]
         add     ptr0, ptr0, offset
@@ -148,6 +301,11 @@
 1:      ldr     ptr0, [cursor], #8
         subs    left, depth, #16
         b.lo    3f
+        tbz     kind, #2, 2f
+        subs    left, left, #16
+        b.lo    7f
+        sums_ahead
+7:      add     left, left, #16
 
         // 16 bytes of it.
 2:      ldr     q0, [ptr0], #16
@@ -248,6 +406,7 @@
 // int8: the others say what they are by `kind` and go on there.
 #define SUMS    1       // stores the sums
 #define FLOATS  2       // stores floats
+#define ORDERED 4       // for cores that issue in order
 
 // name, march: of the function. sums: the macro above for both.
 .macro  igemm   name, march, sums
@@ -259,6 +418,7 @@ func    n8_igemm_s8_s8_\name, \march
         ldp     rows, weights, [args, #N8_OFF_IG_ROWS]
         ldr     channels, [args, #N8_OFF_IG_CHANNELS]
         ldp     taps, depth, [args, #N8_OFF_IG_TAPS]
+        ldr     marks, [args, #N8_OFF_IG_DEEP]
         mov     offset, #0
 
 .Lchannels\@:
@@ -286,16 +446,20 @@ func    n8_igemm_s8_s8_\name, \march
 endfunc n8_igemm_s8_s8_\name
 .endm
 
-.macro  other   slot, name, march, kinds
-func    n8_igemm_\slot\()_\name, \march
+.macro  other   slot, name, march, kinds, suffix
+func    n8_igemm_\slot\()_\name\suffix, \march
         mov     kind, #\kinds
         b       .Lkind_\name
-endfunc n8_igemm_\slot\()_\name
+endfunc n8_igemm_\slot\()_\name\suffix
 .endm
 
 igemm   neon_1x16, NEON, sums_neon
 other   s8_s32, neon_1x16, NEON, SUMS
 other   s8_f32, neon_1x16, NEON, FLOATS
+other   s8_s8, neon_1x16, NEON, ORDERED, _a53
+other   s8_f32, neon_1x16, NEON, ORDERED | FLOATS, _a53
 igemm   dotprod_1x16, DOTPROD, sums_dotprod
 other   s8_s32, dotprod_1x16, DOTPROD, SUMS
 other   s8_f32, dotprod_1x16, DOTPROD, FLOATS
+other   s8_s8, dotprod_1x16, DOTPROD, ORDERED, _a55
+other   s8_f32, dotprod_1x16, DOTPROD, ORDERED | FLOATS, _a55

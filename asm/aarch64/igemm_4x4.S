@@ -32,6 +32,7 @@
 // Stack: 144 bytes, callee-saved registers.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
+#include "in_order.h"
 #include "kernel.h"
 
 #define args            x0
@@ -208,61 +209,7 @@
         cbnz    taps_left, 1b
 .endm
 
-// The same in groups, ordered for the Cortex-A53. No vector operation begins beside a load to a vector
-// register there, but an insertion from a general one does. So of 16 bytes the high half is loaded to
-// a general register, beside a product, and inserted beside the low half of what comes two later.
-
-// 16 bytes at ptr: the low half in q, the high half on its way in `high`, which has had that of r.
-.macro  load    q, ptr, r, high
-    .ifnb \q
-        ldr     \q, [\ptr], #16
-        .ifnb \r
-        ins     \r\().d[1], \high
-        .endif
-    .endif
-.endm
-
-.macro  load_high q, ptr, r, high
-    .ifnb \q
-        ldr     \high, [\ptr, #-8]
-    .endif
-.endm
-
-// Products of a pixel and four channels, and loads before them.
-.macro  products op, size, a, b0, b1, b2, b3, l0, l1, l2, l3
-        load    \l0
-        \op     t0.8h, \a\().\size, \b0\().\size
-        load_high \l0
-        load    \l1
-        \op     t1.8h, \a\().\size, \b1\().\size
-        load_high \l1
-        load    \l2
-        \op     t2.8h, \a\().\size, \b2\().\size
-        load_high \l2
-        load    \l3
-        \op     t3.8h, \a\().\size, \b3\().\size
-        load_high \l3
-.endm
-
-// The first sums of a tile by saddlp, others by sadalp.
-.macro  add_up  add, s0, s1, s2, s3, l0, l1, l2, l3
-        load    \l0
-        \add    \s0\().4s, t0.8h
-        load_high \l0
-        load    \l1
-        \add    \s1\().4s, t1.8h
-        load_high \l1
-        load    \l2
-        \add    \s2\().4s, t2.8h
-        load_high \l2
-        load    \l3
-        \add    \s3\().4s, t3.8h
-        load_high \l3
-.endm
-
-// Operands of `load`, as one of a macro's.
-#define LOAD(...)       QUOTE(__VA_ARGS__)
-#define QUOTE(...)      #__VA_ARGS__
+// The same in groups, ordered for the Cortex-A53 (in_order.h).
 
 // A group begins and ends with its first 16 bytes in a0 and w0-w3, of w2 and w3 the high half in
 // high0 and high1.
