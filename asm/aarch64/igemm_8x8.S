@@ -65,7 +65,7 @@ residual_base   .req x25
 residual_stride .req x26
 small           .req w27
 zero_point      .req w28                // its lowest bit; bits 1 and 2: whether lo and hi clamp;
-                                        // from bit 3 on: kind
+                                        // from bit 3 on: kind; the sign: none, and values are small
 kind            .req w6                 // of a kernel as it begins
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
@@ -85,6 +85,23 @@ kind            .req w6                 // of a kernel as it begins
 #define LATE_SUMS v20.4s, v21.4s, v22.4s, v23.4s, v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, \
                   v30.4s, v31.4s
 #define ALL_SUMS  v16.4s, v17.4s, v18.4s, v19.4s, LATE_SUMS
+
+.macro  join_halves
+        uzp1    v16.8h, v16.8h, v17.8h
+        uzp1    v18.8h, v18.8h, v19.8h
+        uzp1    v20.8h, v20.8h, v21.8h
+        uzp1    v22.8h, v22.8h, v23.8h
+        uzp1    v24.8h, v24.8h, v25.8h
+        uzp1    v26.8h, v26.8h, v27.8h
+        uzp1    v28.8h, v28.8h, v29.8h
+        uzp1    v30.8h, v30.8h, v31.8h
+.endm
+
+.macro  add_zero_point by
+        .irp    row, v16.8h, v18.8h, v20.8h, v22.8h, v24.8h, v26.8h, v28.8h, v30.8h
+        sqadd   \row, \row, \by\().8h
+        .endr
+.endm
 
 .macro  each_half op, low, high
         .irp    sum, LOW_SUMS
@@ -597,13 +614,16 @@ whole           .req x17                // the bytes of a tap that make up 16 ea
 // a load of what is multiplied some 16 products later, be it of the next tap, and weights come in
 // two halves; the upper one would wait for the lower if it followed at once. When 8 bytes begin,
 // v0-v6, v8 and v9 are there, and v7 is next: its place is the branch's.
-// After the last tap, what is loaded are the first rows and weights of the tile, which nobody uses.
+// After the last tap, what is loaded are the first weights and, where another tile of pixels follows,
+// its first rows. Then a full tile of small values goes on there: in its epilogue v12 holds the magic
+// number, v13 that for rounding, v14 and v15 the multipliers, from the first tile of the panel on, and
+// stores begin beside the next tile's first sums. Any other tile begins anew.
 next            .req x17
 upper           .req x5                 // the upper halves of weights
 by16            .req x6
 
         // The second 4 of 8 bytes, while the first ones of the next 8 are loaded.
-.macro  second_dots with
+.macro  second_dots with, with1, with2
         dots    0, 1, 16, 17, v10, v11, "ldr d8, [weights]", "ldr d0, [ptr0], #8"
         dots    1, 1, 18, 19, v10, v11, "ldr d9, [weights, #16]", "ldr d1, [ptr1], #8"
         dots    2, 1, 20, 21, v10, v11, "add weights, weights, #8", "ldr d2, [ptr2], #8"
@@ -611,7 +631,101 @@ by16            .req x6
         dots    4, 1, 24, 25, v10, v11, "ld1 {v8.d}[1], [weights], #8", "ldr d4, [ptr4], #8"
         dots    5, 1, 26, 27, v10, v11, "add weights, weights, #8", "ldr d5, [ptr5], #8"
         dots    6, 1, 28, 29, v10, v11, "ld1 {v9.d}[1], [weights], #8", "ldr d6, [ptr6], #8"
-        dots    7, 1, 30, 31, v10, v11
+        dots    7, 1, 30, 31, v10, v11, "\with1", "\with2"
+.endm
+
+        // Whether a tile is such a one: then negative.
+.macro  last_dots
+        second_dots "cmp pixels, #8", "ccmp channels, #7, #0, hs", "ccmp zero_point, #0, #0, hi"
+.endm
+
+        // The rows that follow a tap: of the next one, of the next tile, or, after the last one, of the
+        // tap itself.
+.macro  find_next
+        sub     next, cursor, taps, lsl #6
+        cmp     pixels, #8
+        ccmp    taps_left, #1, #0, ls
+        csel    next, next, cursor, eq
+        subs    taps_left, taps_left, #1
+.endm
+
+        // The end of a full tile of small values, and the first sums of the next.
+.macro  finish_small
+        fsub    v16.4s, v16.4s, v12.4s
+        add     left, sp, #ZERO_POINT
+        fsub    v17.4s, v17.4s, v12.4s
+        ld1r    {v10.8h}, [left]
+        fsub    v18.4s, v18.4s, v12.4s
+        add     left, sp, #LO
+        fsub    v19.4s, v19.4s, v12.4s
+        ld1r    {v11.16b}, [left]
+        fsub    v20.4s, v20.4s, v12.4s
+        mov     weights, out
+        fsub    v21.4s, v21.4s, v12.4s
+        add     taps_left, out, out_stride
+        fsub    v22.4s, v22.4s, v12.4s
+        lsl     left, out_stride, #1
+        fsub    v23.4s, v23.4s, v12.4s
+        add     out, out, out_stride, lsl #3
+        .irp    sum, v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, v30.4s, v31.4s
+        fsub    \sum, \sum, v12.4s
+        .endr
+        each_half fmul, v14, v15
+        .irp    sum, ALL_SUMS
+        fadd    \sum, \sum, v13.4s
+        .endr
+        join_halves
+        tbz     zero_point, #0, 10f
+        add_zero_point v10
+10:     sqxtn   v16.8b, v16.8h
+        ldr     d17, [sp, #BIAS + 16]
+        sqxtn   v20.8b, v20.8h
+        ldr     next, [sp, #BIAS + 24]
+        sqxtn   v24.8b, v24.8h
+        sqxtn   v28.8b, v28.8h
+        sqxtn2  v16.16b, v18.8h
+        sqxtn2  v20.16b, v22.8h
+        ldr     d18, [sp, #BIAS]
+        ins     v17.d[1], next
+        sqxtn2  v24.16b, v26.8h
+        ldr     next, [sp, #BIAS + 8]
+        sqxtn2  v28.16b, v30.8h
+        tbz     zero_point, #1, 10f
+        .irp    pair, v16.16b, v20.16b, v24.16b, v28.16b
+        smax    \pair, \pair, v11.16b
+        .endr
+10:     tbz     zero_point, #2, 10f
+        ldr     q10, [sp, #HI]
+        .irp    pair, v16.16b, v20.16b, v24.16b, v28.16b
+        smin    \pair, \pair, v10.16b
+        .endr
+10:     st1     {v16.8b}, [weights], left
+        mov     v19.16b, v17.16b
+        st1     {v16.d}[1], [taps_left], left
+        mov     v21.16b, v17.16b
+        st1     {v20.8b}, [weights], left
+        ins     v18.d[1], next
+        mov     v23.16b, v17.16b
+        st1     {v20.d}[1], [taps_left], left
+        mov     v25.16b, v17.16b
+        st1     {v24.8b}, [weights], left
+        mov     v27.16b, v17.16b
+        st1     {v24.d}[1], [taps_left], left
+        mov     v29.16b, v17.16b
+        st1     {v28.8b}, [weights]
+        mov     v31.16b, v17.16b
+        st1     {v28.d}[1], [taps_left]
+        mov     v16.16b, v18.16b
+        sub     pixels, pixels, #8
+        mov     v20.16b, v18.16b
+        mov     weights, panel
+        mov     v22.16b, v18.16b
+        mov     taps_left, taps
+        mov     v24.16b, v18.16b
+        cmp     pixels, #4
+        mov     v26.16b, v18.16b
+        mov     v28.16b, v18.16b
+        mov     v30.16b, v18.16b
 .endm
 
         // The first and the second 4 of 8 bytes of a short tile: 2 pixels or 4.
@@ -678,7 +792,7 @@ by16            .req x6
         // What 7 x 7 and 14 x 14 leave.
         cmp     pixels, #4
         b.hi    8f
-        mov     v18.16b, v16.16b
+9:      mov     v18.16b, v16.16b
         mov     v19.16b, v17.16b
         cmp     pixels, #2
         b.ls    7f
@@ -691,6 +805,10 @@ by16            .req x6
 7:      sums_short 2
         b       6f
 8:
+        ldr     left, [args, #N8_OFF_IG_MULTIPLIER]
+        ldp     q12, q13, [sp, #MAGIC]
+        add     left, left, offset
+        ldp     q14, q15, [left]
         ldr     ptr0, [cursor]
         ldr     d8, [weights]
         ldr     ptr1, [cursor, #8]
@@ -744,9 +862,7 @@ by16            .req x6
 
         // The last 8 bytes of a tap; the next pointers are loaded with them.
 3:      b.lo    4f
-        sub     next, cursor, taps, lsl #6
-        subs    taps_left, taps_left, #1
-        csel    next, next, cursor, eq
+        find_next
         dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr d10, [weights]"
         dots    1, 0, 18, 19, v8, v9, "ldr d11, [weights, #16]", "add weights, weights, #8"
         dots    2, 0, 20, 21, v8, v9, "ldr ptr0, [next]", "ld1 {v10.d}[1], [weights], #8"
@@ -755,15 +871,20 @@ by16            .req x6
         dots    5, 0, 26, 27, v8, v9, "ldr ptr3, [next, #24]", "ldr ptr4, [next, #32]"
         dots    6, 0, 28, 29, v8, v9, "ldr ptr5, [next, #40]", "ldr ptr6, [next, #48]"
         dots    7, 0, 30, 31, v8, v9, "ldr ptr7, [next, #56]", "csel weights, panel, weights, eq"
-        second_dots
+        last_dots
         add     cursor, cursor, #64
-        b.ne    1b
-        b       5f
+        cbnz    taps_left, 1b
+        b.pl    5f
+12:     finish_small
+        b.ls    11f
+        add     weights, weights, #32
+        b       1b
+11:     cbz     pixels, 20f
+        sub     cursor, cursor, #64
+        b       9b
 
         // The last 4; each load of a row reads 8.
-4:      sub     next, cursor, taps, lsl #6
-        subs    taps_left, taps_left, #1
-        csel    next, next, cursor, eq
+4:      find_next
         dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr ptr0, [next]"
         dots    1, 0, 18, 19, v8, v9, "ldr ptr1, [next, #8]", "ldr ptr2, [next, #16]"
         dots    2, 0, 20, 21, v8, v9, "ldr ptr3, [next, #24]", "ldr ptr4, [next, #32]"
@@ -780,7 +901,11 @@ by16            .req x6
         ld1     {v8.d}[1], [weights], #8
         add     weights, weights, #8
         ld1     {v9.d}[1], [weights], #8
-        b.ne    1b
+        cbnz    taps_left, 1b
+        cmp     pixels, #8
+        ccmp    channels, #7, #0, hs
+        ccmp    zero_point, #0, #0, hi
+        b.mi    12b
 
         // The pointers of the next tap were not there.
 5:      sub     cursor, cursor, #64
@@ -1269,19 +1394,10 @@ taps_at         .req x8
 1:      .irp    sum, ALL_SUMS
         fadd    \sum, \sum, v10.4s
         .endr
-        uzp1    v16.8h, v16.8h, v17.8h
-        uzp1    v18.8h, v18.8h, v19.8h
-        uzp1    v20.8h, v20.8h, v21.8h
-        uzp1    v22.8h, v22.8h, v23.8h
-        uzp1    v24.8h, v24.8h, v25.8h
-        uzp1    v26.8h, v26.8h, v27.8h
-        uzp1    v28.8h, v28.8h, v29.8h
-        uzp1    v30.8h, v30.8h, v31.8h
+        join_halves
         tbz     zero_point, #0, 3f
 2:      ldr     q0, [sp, #ZERO_POINT]
-        .irp    row, v16.8h, v18.8h, v20.8h, v22.8h, v24.8h, v26.8h, v28.8h, v30.8h
-        sqadd   \row, \row, v0.8h
-        .endr
+        add_zero_point v0
 3:      tbz     zero_point, #1, 4f
         ldr     q11, [sp, #LO]
 4:      sqxtn   v16.8b, v16.8h
@@ -1554,6 +1670,10 @@ func    n8_igemm_s8_s8_\name, \march
         cset    w2, ne
         bfi     zero_point, w1, #1, #1
         bfi     zero_point, w2, #2, #1
+        cmp     small, #0
+        ccmp    kind, #0, #0, ne
+        cset    w1, eq
+        bfi     zero_point, w1, #31, #1
         stp     q0, q1, [sp, #MAGIC]
         stp     q2, q3, [sp, #ZERO_POINT]
         stp     q4, q5, [sp, #HI]
@@ -1610,7 +1730,7 @@ func    n8_igemm_s8_s8_\name, \march
         subs    pixels, pixels, #8
         b.hi    .Lpixels\@
 
-        mul     left, taps, depth
+20:     mul     left, taps, depth
     .ifc \rows, winograd
         lsl     left, left, #1
     .endif
