@@ -96,8 +96,6 @@
 #define w1q             q5
 #define w2q             q6
 #define w3q             q7
-#define t0q             q8
-#define t1q             q9
 #define acc00           v16
 #define acc01           v17
 #define acc02           v18
@@ -129,8 +127,8 @@
 // An operation of the sums with one vector, or with one for each.
 .macro  each    op, a, b, c, d
         \op     sum0.4s, sum0.4s, \a\().4s
-        \op     sum1.4s, sum1.4s, \b\().4s
         \op     sum2.4s, sum2.4s, \c\().4s
+        \op     sum1.4s, sum1.4s, \b\().4s
         \op     sum3.4s, sum3.4s, \d\().4s
 .endm
 
@@ -166,9 +164,7 @@
 
 // At the end of a tap, from here on loads are of the next one; at the end of the last tap, of the
 // next tile, after the last tile of the first again, which may be read and is not used.
-.macro  advance size
-        subs    left, left, #\size
-        b.hi    8f
+.macro  end_tap
         subs    taps_left, taps_left, #1
         ldr     left, [args, #N8_OFF_IG_DEPTH]
         b.ne    7f
@@ -180,7 +176,14 @@
         csel    panel_marks, marks, panel_marks, hi
 6:      mov     weights, panel
         mov     marks, panel_marks
-7:      ldp     ptr0, ptr1, [cursor], #16
+7:
+.endm
+
+.macro  next_step size
+        subs    left, left, #\size
+        b.hi    8f
+        end_tap
+        ldp     ptr0, ptr1, [cursor], #16
         ldp     ptr2, ptr3, [cursor], #16
 8:
 .endm
@@ -197,7 +200,7 @@
 // The sums of one tile of pixels: steps of 16 bytes, each of which loads the next step's operands.
 .macro  sums
         zero
-1:      advance 16
+1:      next_step 16
         multiply a0, ptr0, t0, t1, t2, t3
         multiply a1, ptr1, u0, u1, u2, u3, t0, t1, t2, t3, acc00, acc01, acc02, acc03
         multiply a2, ptr2, t0, t1, t2, t3, u0, u1, u2, u3, acc10, acc11, acc12, acc13
@@ -227,6 +230,26 @@
         load_high w3d, weights, w1, high1
 .endm
 
+// Sums of a pixel while its group ends. The flags: of what is left of the tap.
+.macro  add_up_last add, s0, s1, s2, s3
+        b.hi    8f
+        end_tap
+        \add    \s0\().4s, t0.8h
+        ldr     ptr0, [cursor]
+        ldr     ptr1, [cursor, #8]
+        \add    \s1\().4s, t1.8h
+        ldr     ptr2, [cursor, #16]
+        ldr     ptr3, [cursor, #24]
+        \add    \s2\().4s, t2.8h
+        add     cursor, cursor, #32
+        ldrb    deep, [marks], #1
+        \add    \s3\().4s, t3.8h
+        b       9f
+8:      ldrb    deep, [marks], #1
+        add_up  \add, \s0, \s1, \s2, \s3
+9:
+.endm
+
 // A group of 32 bytes: four products in a lane.
 .macro  group_deep add
         products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr0, w2, high0), LOAD(u0d, weights, w3, high1), \
@@ -239,11 +262,12 @@
         products smull, 8b, a2, w0, w1, w2, w3
         products smlal2, 16b, a2, w0, w1, w2, w3
         products smlal, 8b, a3, u0, u1, u2, u3, LOAD(a2d, ptr3, a0, high1)
+        subs    left, left, #32
         products smlal2, 16b, a3, u0, u1, u2, u3
-        add_up  \add, acc10, acc11, acc12, acc13, LOAD(a3d, ptr3, a1, high0)
+        load    a3d, ptr3, a1, high0
+        load_high a3d, ptr3, a1, high0
+        add_up_last \add, acc10, acc11, acc12, acc13
         products smull, 8b, a0, w0, w1, w2, w3
-        advance 32
-        ldrb    deep, [marks], #1
         products smlal2, 16b, a0, w0, w1, w2, w3
         products smlal, 8b, a1, u0, u1, u2, u3
         products smlal2, 16b, a1, u0, u1, u2, u3, , LOAD(a0d, ptr0, a2, high1)
@@ -272,10 +296,9 @@
         products smlal2, 16b, a3, w0, w1, w2, w3
         add_up  \add, acc30, acc31, acc32, acc33
         products smull, 8b, a0, u0, u1, u2, u3, LOAD(a3d, ptr3, a1, high0)
+        subs    left, left, #32
         products smlal2, 16b, a0, u0, u1, u2, u3
-        advance 32
-        ldrb    deep, [marks], #1
-        add_up  sadalp, acc00, acc01, acc02, acc03
+        add_up_last sadalp, acc00, acc01, acc02, acc03
         products smull, 8b, a1, u0, u1, u2, u3, LOAD(a0d, ptr0, a2, high1)
         products smlal2, 16b, a1, u0, u1, u2, u3, LOAD(w0d, weights, a3, high0)
         add_up  sadalp, acc10, acc11, acc12, acc13
@@ -290,10 +313,9 @@
 // Two, of the last 16 bytes of a tap.
 .macro  group_short
         products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr1, w2, high0), LOAD(a2d, ptr2, w3, high1)
+        subs    left, left, #16
         products smlal2, 16b, a0, w0, w1, w2, w3, LOAD(a3d, ptr3, a1, high0)
-        advance 16
-        ldrb    deep, [marks], #1
-        add_up  sadalp, acc00, acc01, acc02, acc03
+        add_up_last sadalp, acc00, acc01, acc02, acc03
         products smull, 8b, a1, w0, w1, w2, w3, LOAD(a0d, ptr0, a2, high1)
         products smlal2, 16b, a1, w0, w1, w2, w3
         ins     a3.d[1], high0
@@ -312,57 +334,69 @@
 .macro  sums_in_order
         cbz     deep, 4f
         group_deep saddlp
-        cbz     taps_left, 9f
+        cbz     taps_left, 10f
         cbz     deep, 2f
 1:      group_deep sadalp
-        cbz     taps_left, 9f
+        cbz     taps_left, 10f
         cbnz    deep, 1b
 2:      cmp     left, #16
         b.eq    3f
         group_by_two sadalp
-        cbz     taps_left, 9f
+        cbz     taps_left, 10f
         cbz     deep, 2b
         b       1b
 
 4:      cmp     left, #16
         b.eq    5f
         group_by_two saddlp
-        cbz     taps_left, 9f
+        cbz     taps_left, 10f
         cbz     deep, 2b
         b       1b
 
 5:      zero
 3:      group_short
-        cbz     taps_left, 9f
+        cbz     taps_left, 10f
         cbz     deep, 2b
         b       1b
-9:
+10:
 .endm
 
-// Reduction: pairwise additions leave the 4 channels of a pixel in one vector.
+// Reduction: pairwise additions leave the 4 channels of a pixel in one vector. In halves, so that none
+// is waited for, come the bias, and beside it what the epilogue needs.
+#define scales      v8
+#define zp          v15
+
 .macro  reduce
         ldr     tmp0, [args, #N8_OFF_IG_BIAS]
         addp    acc00.4s, acc00.4s, acc01.4s
+        add     tmp2, multiplier, offset
         addp    acc02.4s, acc02.4s, acc03.4s
+        add     tmp0, tmp0, offset
         addp    acc10.4s, acc10.4s, acc11.4s
+        ldr     tmp1, [tmp0, #8]
         addp    acc12.4s, acc12.4s, acc13.4s
+        ldr     d9, [tmp0]
         addp    acc20.4s, acc20.4s, acc21.4s
+        add     tmp3, args, #N8_OFF_IG_ZERO_POINT
         addp    acc22.4s, acc22.4s, acc23.4s
+        ldr     tmp0, [tmp2, #8]
         addp    acc30.4s, acc30.4s, acc31.4s
         addp    acc32.4s, acc32.4s, acc33.4s
-        ldr     t1q, [tmp0, offset]
+        ldr     d8, [tmp2]
+        ins     v9.d[1], tmp1
         addp    sum0.4s, acc00.4s, acc02.4s
-        addp    sum1.4s, acc10.4s, acc12.4s
         addp    sum2.4s, acc20.4s, acc22.4s
+        addp    sum1.4s, acc10.4s, acc12.4s
         addp    sum3.4s, acc30.4s, acc32.4s
-        each    add, t1, t1, t1, t1
+        ld1r    {zp.8h}, [tmp3]
+        ins     v8.d[1], tmp0
+        ldr     tmp0, [args, #N8_OFF_IG_SLOPE]
+        each    add, v9, v9, v9, v9
 .endm
 
 // Epilogue ------------------------------------------------------------------------------------
 
 // From sums to floats: fmul((float) acc'', multiplier[n]). scvtf rounds to nearest even (7).
-#define scales      v8
-#define scalesq     q8
 #define r_scale     v9
 #define r_zp        v10
 #define r_bytes     v11
@@ -374,10 +408,9 @@
 #define r3          v21
 
 .macro  scale
-        ldr     scalesq, [multiplier, offset]
         scvtf   sum0.4s, sum0.4s
-        scvtf   sum1.4s, sum1.4s
         scvtf   sum2.4s, sum2.4s
+        scvtf   sum1.4s, sum1.4s
         scvtf   sum3.4s, sum3.4s
         each    fmul, scales, scales, scales, scales
 .endm
@@ -404,7 +437,6 @@
         add     tmp2, args, #N8_OFF_IG_RESIDUAL_SCALE
         ld1r    {r_zp.8h}, [tmp1]
         ld1r    {r_scale.4s}, [tmp2]
-        ldr     scalesq, [multiplier, offset]
         sxtl    r_low.8h, r_bytes.8b
         sxtl2   r_high.8h, r_bytes.16b
         scvtf   sum0.4s, sum0.4s
@@ -443,17 +475,14 @@
 #define scaled2         v25
 #define scaled3         v26
 #define slopes          v27
-#define zp              v9
 #define qlo             v10
 #define qhi             v11
 #define half0           v12
 #define half1           v13
-#define bytes           v14
+#define bytes0          v12     // of two pixels each
+#define bytes1          v13
 
 .macro  to_s8
-        add     tmp1, args, #N8_OFF_IG_ZERO_POINT
-        add     tmp2, args, #N8_OFF_IG_LO
-        add     tmp3, args, #N8_OFF_IG_HI
         cbz     tmp0, 3f
         add     tmp0, tmp0, offset
         ld1     {slopes.4s}, [tmp0]
@@ -470,59 +499,68 @@
         bit     sum2.16b, scaled2.16b, negative2.16b
         bit     sum3.16b, scaled3.16b, negative3.16b
 
-        // Low bytes of the int32 limits are the int8 limits. Pixel i ends in bytes 4i..4i+3.
 3:      fcvtns  sum0.4s, sum0.4s
         add     tmp0, out, out_stride
         fcvtns  sum2.4s, sum2.4s
-        cmp     pixels, #4
+        add     tmp1, out, out_stride, lsl #1
         fcvtns  sum1.4s, sum1.4s
-        ccmp    channels, #4, #0, hs
+        add     tmp2, tmp0, out_stride, lsl #1
         fcvtns  sum3.4s, sum3.4s
         sqxtn   half0.4h, sum0.4s
         sqxtn   half1.4h, sum2.4s
-        ld1r    {zp.8h}, [tmp1]
         sqxtn2  half0.8h, sum1.4s
-        add     tmp1, out, out_stride, lsl #1
         sqxtn2  half1.8h, sum3.4s
-        ld1r    {qlo.16b}, [tmp2]
         sqadd   half0.8h, half0.8h, zp.8h
-        add     tmp2, tmp0, out_stride, lsl #1
         sqadd   half1.8h, half1.8h, zp.8h
-        ld1r    {qhi.16b}, [tmp3]
-        sqxtn   bytes.8b, half0.8h
-        sqxtn2  bytes.16b, half1.8h
-        smax    bytes.16b, bytes.16b, qlo.16b
-        smin    bytes.16b, bytes.16b, qhi.16b
-        b.lo    4f
+        cmp     pixels, #4
+        sqxtn   bytes0.8b, half0.8h
+        ccmp    channels, #4, #0, hs
+        sqxtn   bytes1.8b, half1.8h
+        tbz     kind, #2, 4f
+
+        // Low bytes of the int32 limits are the int8 limits.
+        add     tmp3, args, #N8_OFF_IG_LO
+        ld1r    {qlo.8b}, [tmp3]
+        add     tmp3, args, #N8_OFF_IG_HI
+        ld1r    {qhi.8b}, [tmp3]
+        smax    bytes0.8b, bytes0.8b, qlo.8b
+        smax    bytes1.8b, bytes1.8b, qlo.8b
+        smin    bytes0.8b, bytes0.8b, qhi.8b
+        smin    bytes1.8b, bytes1.8b, qhi.8b
+4:      b.lo    9f
 
         // A full tile: four words.
-        st1     {bytes.s}[0], [out]
-        st1     {bytes.s}[1], [tmp0]
-        st1     {bytes.s}[2], [tmp1]
-        st1     {bytes.s}[3], [tmp2]
-        b       9f
+        st1     {bytes0.s}[0], [out]
+        add     residual, residual, residual_stride, lsl #2
+        st1     {bytes0.s}[1], [tmp0]
+        subs    pixels, pixels, #4
+        st1     {bytes1.s}[0], [tmp1]
+        add     out, out, out_stride, lsl #2
+        st1     {bytes1.s}[1], [tmp2]
+        b.hi    11b
+        b       12f
 
         // The edge: pixel by pixel, the next word moving down to lane 0.
-4:      mov     tmp0, out
+9:      ins     bytes0.d[1], bytes1.d[0]
+        mov     tmp0, out
         mov     rows_left, #4
         cmp     pixels, rows_left
         csel    rows_left, pixels, rows_left, lo
 5:      mov     tmp1, tmp0
         cmp     channels, #4
         b.lo    6f
-        st1     {bytes.s}[0], [tmp1]
+        st1     {bytes0.s}[0], [tmp1]
         b       8f
-6:      mov     half0.16b, bytes.16b
+6:      mov     half1.16b, bytes0.16b
         tbz     channels, #1, 7f
-        st1     {half0.h}[0], [tmp1], #2
-        ext     half0.16b, half0.16b, half0.16b, #2
+        st1     {half1.h}[0], [tmp1], #2
+        ext     half1.16b, half1.16b, half1.16b, #2
 7:      tbz     channels, #0, 8f
-        st1     {half0.b}[0], [tmp1]
-8:      ext     bytes.16b, bytes.16b, bytes.16b, #4
+        st1     {half1.b}[0], [tmp1]
+8:      ext     bytes0.16b, bytes0.16b, bytes0.16b, #4
         add     tmp0, tmp0, out_stride
         subs    rows_left, rows_left, #1
         b.ne    5b
-9:
 .endm
 
 // To floats: adds the bias, and stores 32-bit results of exactly the pixels and channels there are.
@@ -531,7 +569,6 @@
 
 .macro  to_f32
         ldr     tmp0, [args, #N8_OFF_IG_BIAS_F32]
-        ldr     scalesq, [multiplier, offset]
         ldr     biasesq, [tmp0, offset]
         scvtf   sum0.4s, sum0.4s
         scvtf   sum1.4s, sum1.4s
@@ -579,7 +616,7 @@
 // The kernel. Those that differ in what they store only share their code, which is in the one that
 // stores int8 and adds nothing: the others say what they are by `kind` and go on there.
 #define ADD     1       // adds a residual
-#define FLOATS  3       // stores floats
+#define FLOATS  3       // stores floats; bit 2: whether lo and hi clamp
 
 // name: of the function. sums, load: the macros above for its core.
 .macro  igemm   name, sums, load
@@ -587,7 +624,13 @@ func    n8_igemm_s8_s8_\name
         mov     tmp0, #0
 .Lkind_\name:
         enter   144, SAVED
-        mov     kind, tmp0
+        ldp     w10, w12, [args, #N8_OFF_IG_LO]
+        add     w10, w10, #128
+        eor     w12, w12, #127
+        orr     w10, w10, w12
+        cmp     w10, #0
+        cset    tmp1, ne
+        orr     kind, tmp0, tmp1, lsl #2
         ldr     out_stride, [args, #N8_OFF_IG_OUT_STRIDE]
         ldp     cursor, panel, [args, #N8_OFF_IG_ROWS]
         ldr     channels, [args, #N8_OFF_IG_CHANNELS]
@@ -614,11 +657,9 @@ func    n8_igemm_s8_s8_\name
         add     residual, residual, tmp0
 
         // One tile of pixels.
-.Lpixels\@:
-        ldr     taps_left, [args, #N8_OFF_IG_TAPS]
+11:     ldr     taps_left, [args, #N8_OFF_IG_TAPS]
         \sums
         reduce
-        ldr     tmp0, [args, #N8_OFF_IG_SLOPE]
         tbnz    kind, #0, .Lother\@
         scale
 .Lscaled\@:
@@ -627,9 +668,9 @@ func    n8_igemm_s8_s8_\name
         add     out, out, out_stride, lsl #2
         add     residual, residual, residual_stride, lsl #2
         subs    pixels, pixels, #4
-        b.hi    .Lpixels\@
+        b.hi    11b
 
-        add     offset, offset, #16
+12:     add     offset, offset, #16
         subs    channels, channels, #4
         b.hi    .Lchannels\@
 
