@@ -13,7 +13,7 @@
 enum { PACKED_PANELS = 3 };
 
 // Bytes of a row for which sums of groups are worth an epilogue for every few of them.
-enum { LEAST_GROUPED = 32 };
+enum { LEAST_GROUPED = 24 };
 
 // Before it halves them, the whole form of (23) has accumulators of up to twice the bound of (12).
 enum { MOST_WHOLE = 1 << 30 };
