@@ -206,6 +206,63 @@ _\name:
 7:
 .endm
 
+// Products of bytes in the order for the Cortex-A53. No vector operation begins beside a load to a
+// vector register there, but an insertion from a general one does. So of 16 bytes the high half is
+// loaded to a general register, beside a product, and inserted beside the low half of what comes two
+// later. Products go through v8-v11.
+
+// 16 bytes at ptr: the low half in q, the high half on its way in `high`, which has had that of r.
+.macro  halves  q, ptr, r, high
+    .ifnb \q
+        ldr     \q, [\ptr], #16
+        .ifnb \r
+        ins     \r\().d[1], \high
+        .endif
+    .endif
+.endm
+
+.macro  other_half q, ptr, r, high
+    .ifnb \q
+        ldr     \high, [\ptr, #-8]
+    .endif
+.endm
+
+// Products of a pixel and four channels, and loads before them.
+.macro  products op, size, a, b0, b1, b2, b3, l0, l1, l2, l3
+        halves  \l0
+        \op     v8.8h, \a\().\size, \b0\().\size
+        other_half \l0
+        halves  \l1
+        \op     v9.8h, \a\().\size, \b1\().\size
+        other_half \l1
+        halves  \l2
+        \op     v10.8h, \a\().\size, \b2\().\size
+        other_half \l2
+        halves  \l3
+        \op     v11.8h, \a\().\size, \b3\().\size
+        other_half \l3
+.endm
+
+// The first sums of a tile by saddlp, others by sadalp.
+.macro  sum_up  add, s0, s1, s2, s3, l0, l1, l2, l3
+        halves  \l0
+        \add    \s0\().4s, v8.8h
+        other_half \l0
+        halves  \l1
+        \add    \s1\().4s, v9.8h
+        other_half \l1
+        halves  \l2
+        \add    \s2\().4s, v10.8h
+        other_half \l2
+        halves  \l3
+        \add    \s3\().4s, v11.8h
+        other_half \l3
+.endm
+
+// Operands of `halves`, as one of a macro's.
+#define HALVES(...)     QUOTE(__VA_ARGS__)
+#define QUOTE(...)      #__VA_ARGS__
+
 #ifdef __ELF__
         .section .note.GNU-stack, "", %progbits
 

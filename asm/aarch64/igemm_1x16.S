@@ -19,7 +19,6 @@
 // Stack: 64 bytes, callee-saved registers.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
-#include "in_order.h"
 #include "kernel.h"
 
 #define args            x0
@@ -84,36 +83,36 @@
         sadalp  \sum3\().4s, v8.8h
 .endm
 
-// In groups (in_order.h): v0 holds 16 bytes of the pixel, v1 the next 16 of a group of four products,
+// In groups (asm.h): v0 holds 16 bytes of the pixel, v1 the next 16 of a group of four products,
 // v2 those of the next group; v4-v7 and v12-v15 weights of 4 channels. A group begins and ends with its
 // first 16 bytes in v0 and v4-v7, of v6 and v7 the high half in high0 and high1.
 
         // The products of 16 bytes and 4 channels, while the weights of the next 4 are loaded.
 .macro  by_two  a, b, c, d, next_a, next_b, next_c, next_d, s0, s1, s2, s3, with
-        products smull, 8b, v0, v\a, v\b, v\c, v\d, LOAD(d\next_a, weights, v\c, high0), \
-                 LOAD(d\next_b, weights, v\d, high1), , LOAD(d\next_c, weights, v\next_a, high0)
-        products smlal2, 16b, v0, v\a, v\b, v\c, v\d, , , LOAD(d\next_d, weights, v\next_b, high1)
+        products smull, 8b, v0, v\a, v\b, v\c, v\d, HALVES(d\next_a, weights, v\c, high0), \
+                 HALVES(d\next_b, weights, v\d, high1), , HALVES(d\next_c, weights, v\next_a, high0)
+        products smlal2, 16b, v0, v\a, v\b, v\c, v\d, , , HALVES(d\next_d, weights, v\next_b, high1)
         \with
-        add_up  sadalp, \s0, \s1, \s2, \s3
+        sum_up  sadalp, \s0, \s1, \s2, \s3
 .endm
 
         // Those of 32 bytes, four in a lane.
 .macro  by_four s0, s1, s2, s3, last
-        products smull, 8b, v0, v4, v5, v6, v7, LOAD(d12, upper, v6, high0), LOAD(d13, upper, v7, high1), , \
-                 LOAD(d14, upper, v12, high0)
-        products smlal2, 16b, v0, v4, v5, v6, v7, , , LOAD(d15, upper, v13, high1)
+        products smull, 8b, v0, v4, v5, v6, v7, HALVES(d12, upper, v6, high0), HALVES(d13, upper, v7, high1), , \
+                 HALVES(d14, upper, v12, high0)
+        products smlal2, 16b, v0, v4, v5, v6, v7, , , HALVES(d15, upper, v13, high1)
     .ifnb \last
         mov     weights, upper
         advance 32
         ldr     q2, [ptr0], #16
     .endif
-        products smlal, 8b, v1, v12, v13, v14, v15, LOAD(d4, weights, v14, high0), LOAD(d5, weights, v15, high1), , \
-                 LOAD(d6, weights, v4, high0)
-        products smlal2, 16b, v1, v12, v13, v14, v15, , , LOAD(d7, weights, v5, high1)
+        products smlal, 8b, v1, v12, v13, v14, v15, HALVES(d4, weights, v14, high0), HALVES(d5, weights, v15, high1), , \
+                 HALVES(d6, weights, v4, high0)
+        products smlal2, 16b, v1, v12, v13, v14, v15, , , HALVES(d7, weights, v5, high1)
     .ifnb \last
         mov     v0.16b, v2.16b
     .endif
-        add_up  sadalp, \s0, \s1, \s2, \s3
+        sum_up  sadalp, \s0, \s1, \s2, \s3
 .endm
 
         // At the end of a tap, from here on loads are of the next one; at the end of the last tap, of

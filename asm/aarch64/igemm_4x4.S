@@ -32,7 +32,6 @@
 // Stack: 144 bytes, callee-saved registers.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
-#include "in_order.h"
 #include "kernel.h"
 
 #define args            x0
@@ -212,26 +211,26 @@
         cbnz    taps_left, 1b
 .endm
 
-// The same in groups, ordered for the Cortex-A53 (in_order.h).
+// The same in groups, ordered for the Cortex-A53 (asm.h).
 
 // A group begins and ends with its first 16 bytes in a0 and w0-w3, of w2 and w3 the high half in
 // high0 and high1.
 .macro  load_first_in_order
         ldrb    deep, [marks], #1
-        load    a0d, ptr0
-        load_high a0d, ptr0, , high1
-        load    w0d, weights
-        load_high w0d, weights, , high0
-        load    w1d, weights, a0, high1
-        load_high w1d, weights, a0, high1
-        load    w2d, weights, w0, high0
-        load_high w2d, weights, w0, high0
-        load    w3d, weights, w1, high1
-        load_high w3d, weights, w1, high1
+        halves  a0d, ptr0
+        other_half a0d, ptr0, , high1
+        halves  w0d, weights
+        other_half w0d, weights, , high0
+        halves  w1d, weights, a0, high1
+        other_half w1d, weights, a0, high1
+        halves  w2d, weights, w0, high0
+        other_half w2d, weights, w0, high0
+        halves  w3d, weights, w1, high1
+        other_half w3d, weights, w1, high1
 .endm
 
 // Sums of a pixel while its group ends. The flags: of what is left of the tap.
-.macro  add_up_last add, s0, s1, s2, s3
+.macro  sum_up_last add, s0, s1, s2, s3
         b.hi    8f
         end_tap
         \add    \s0\().4s, t0.8h
@@ -246,89 +245,89 @@
         \add    \s3\().4s, t3.8h
         b       9f
 8:      ldrb    deep, [marks], #1
-        add_up  \add, \s0, \s1, \s2, \s3
+        sum_up  \add, \s0, \s1, \s2, \s3
 9:
 .endm
 
 // A group of 32 bytes: four products in a lane.
 .macro  group_deep add
-        products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr0, w2, high0), LOAD(u0d, weights, w3, high1), \
-                 LOAD(u1d, weights, a1, high0), LOAD(u2d, weights, u0, high1)
-        products smlal2, 16b, a0, w0, w1, w2, w3, LOAD(u3d, weights, u1, high0), \
-                 LOAD(a2d, ptr1, u2, high1), LOAD(a3d, ptr1, u3, high0)
+        products smull, 8b, a0, w0, w1, w2, w3, HALVES(a1d, ptr0, w2, high0), HALVES(u0d, weights, w3, high1), \
+                 HALVES(u1d, weights, a1, high0), HALVES(u2d, weights, u0, high1)
+        products smlal2, 16b, a0, w0, w1, w2, w3, HALVES(u3d, weights, u1, high0), \
+                 HALVES(a2d, ptr1, u2, high1), HALVES(a3d, ptr1, u3, high0)
         products smlal, 8b, a1, u0, u1, u2, u3
-        products smlal2, 16b, a1, u0, u1, u2, u3, LOAD(a0d, ptr2, a2, high1)
-        add_up  \add, acc00, acc01, acc02, acc03, LOAD(a1d, ptr2, a3, high0)
+        products smlal2, 16b, a1, u0, u1, u2, u3, HALVES(a0d, ptr2, a2, high1)
+        sum_up  \add, acc00, acc01, acc02, acc03, HALVES(a1d, ptr2, a3, high0)
         products smull, 8b, a2, w0, w1, w2, w3
         products smlal2, 16b, a2, w0, w1, w2, w3
-        products smlal, 8b, a3, u0, u1, u2, u3, LOAD(a2d, ptr3, a0, high1)
+        products smlal, 8b, a3, u0, u1, u2, u3, HALVES(a2d, ptr3, a0, high1)
         subs    left, left, #32
         products smlal2, 16b, a3, u0, u1, u2, u3
-        load    a3d, ptr3, a1, high0
-        load_high a3d, ptr3, a1, high0
-        add_up_last \add, acc10, acc11, acc12, acc13
+        halves  a3d, ptr3, a1, high0
+        other_half a3d, ptr3, a1, high0
+        sum_up_last \add, acc10, acc11, acc12, acc13
         products smull, 8b, a0, w0, w1, w2, w3
         products smlal2, 16b, a0, w0, w1, w2, w3
         products smlal, 8b, a1, u0, u1, u2, u3
-        products smlal2, 16b, a1, u0, u1, u2, u3, , LOAD(a0d, ptr0, a2, high1)
-        add_up  \add, acc20, acc21, acc22, acc23
+        products smlal2, 16b, a1, u0, u1, u2, u3, , HALVES(a0d, ptr0, a2, high1)
+        sum_up  \add, acc20, acc21, acc22, acc23
         products smull, 8b, a2, w0, w1, w2, w3
-        products smlal2, 16b, a2, w0, w1, w2, w3, , LOAD(w0d, weights, a3, high0)
-        products smlal, 8b, a3, u0, u1, u2, u3, LOAD(w1d, weights, a0, high1)
-        products smlal2, 16b, a3, u0, u1, u2, u3, LOAD(w2d, weights, w0, high0), , \
-                 LOAD(w3d, weights, w1, high1)
-        add_up  \add, acc30, acc31, acc32, acc33
+        products smlal2, 16b, a2, w0, w1, w2, w3, , HALVES(w0d, weights, a3, high0)
+        products smlal, 8b, a3, u0, u1, u2, u3, HALVES(w1d, weights, a0, high1)
+        products smlal2, 16b, a3, u0, u1, u2, u3, HALVES(w2d, weights, w0, high0), , \
+                 HALVES(w3d, weights, w1, high1)
+        sum_up  \add, acc30, acc31, acc32, acc33
 .endm
 
 // Two.
 .macro  group_by_two add
-        products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr1, w2, high0), LOAD(u0d, weights, w3, high1)
-        products smlal2, 16b, a0, w0, w1, w2, w3, LOAD(a2d, ptr2, a1, high0), , \
-                 LOAD(u1d, weights, u0, high1)
-        add_up  \add, acc00, acc01, acc02, acc03
-        products smull, 8b, a1, w0, w1, w2, w3, LOAD(a3d, ptr3, a2, high0), , LOAD(u2d, weights, u1, high1)
+        products smull, 8b, a0, w0, w1, w2, w3, HALVES(a1d, ptr1, w2, high0), HALVES(u0d, weights, w3, high1)
+        products smlal2, 16b, a0, w0, w1, w2, w3, HALVES(a2d, ptr2, a1, high0), , \
+                 HALVES(u1d, weights, u0, high1)
+        sum_up  \add, acc00, acc01, acc02, acc03
+        products smull, 8b, a1, w0, w1, w2, w3, HALVES(a3d, ptr3, a2, high0), , HALVES(u2d, weights, u1, high1)
         products smlal2, 16b, a1, w0, w1, w2, w3
-        add_up  \add, acc10, acc11, acc12, acc13
-        products smull, 8b, a2, w0, w1, w2, w3, LOAD(a0d, ptr0, a3, high0), , LOAD(u3d, weights, u2, high1)
+        sum_up  \add, acc10, acc11, acc12, acc13
+        products smull, 8b, a2, w0, w1, w2, w3, HALVES(a0d, ptr0, a3, high0), , HALVES(u3d, weights, u2, high1)
         products smlal2, 16b, a2, w0, w1, w2, w3
-        add_up  \add, acc20, acc21, acc22, acc23
-        products smull, 8b, a3, w0, w1, w2, w3, LOAD(a1d, ptr1, a0, high0), , LOAD(a2d, ptr2, u3, high1)
+        sum_up  \add, acc20, acc21, acc22, acc23
+        products smull, 8b, a3, w0, w1, w2, w3, HALVES(a1d, ptr1, a0, high0), , HALVES(a2d, ptr2, u3, high1)
         products smlal2, 16b, a3, w0, w1, w2, w3
-        add_up  \add, acc30, acc31, acc32, acc33
-        products smull, 8b, a0, u0, u1, u2, u3, LOAD(a3d, ptr3, a1, high0)
+        sum_up  \add, acc30, acc31, acc32, acc33
+        products smull, 8b, a0, u0, u1, u2, u3, HALVES(a3d, ptr3, a1, high0)
         subs    left, left, #32
         products smlal2, 16b, a0, u0, u1, u2, u3
-        add_up_last sadalp, acc00, acc01, acc02, acc03
-        products smull, 8b, a1, u0, u1, u2, u3, LOAD(a0d, ptr0, a2, high1)
-        products smlal2, 16b, a1, u0, u1, u2, u3, LOAD(w0d, weights, a3, high0)
-        add_up  sadalp, acc10, acc11, acc12, acc13
-        products smull, 8b, a2, u0, u1, u2, u3, LOAD(w1d, weights, a0, high1)
+        sum_up_last sadalp, acc00, acc01, acc02, acc03
+        products smull, 8b, a1, u0, u1, u2, u3, HALVES(a0d, ptr0, a2, high1)
+        products smlal2, 16b, a1, u0, u1, u2, u3, HALVES(w0d, weights, a3, high0)
+        sum_up  sadalp, acc10, acc11, acc12, acc13
+        products smull, 8b, a2, u0, u1, u2, u3, HALVES(w1d, weights, a0, high1)
         products smlal2, 16b, a2, u0, u1, u2, u3
-        add_up  sadalp, acc20, acc21, acc22, acc23
-        products smull, 8b, a3, u0, u1, u2, u3, LOAD(w2d, weights, w0, high0)
-        products smlal2, 16b, a3, u0, u1, u2, u3, LOAD(w3d, weights, w1, high1)
-        add_up  sadalp, acc30, acc31, acc32, acc33
+        sum_up  sadalp, acc20, acc21, acc22, acc23
+        products smull, 8b, a3, u0, u1, u2, u3, HALVES(w2d, weights, w0, high0)
+        products smlal2, 16b, a3, u0, u1, u2, u3, HALVES(w3d, weights, w1, high1)
+        sum_up  sadalp, acc30, acc31, acc32, acc33
 .endm
 
 // Two, of the last 16 bytes of a tap.
 .macro  group_short
-        products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr1, w2, high0), LOAD(a2d, ptr2, w3, high1)
+        products smull, 8b, a0, w0, w1, w2, w3, HALVES(a1d, ptr1, w2, high0), HALVES(a2d, ptr2, w3, high1)
         subs    left, left, #16
-        products smlal2, 16b, a0, w0, w1, w2, w3, LOAD(a3d, ptr3, a1, high0)
-        add_up_last sadalp, acc00, acc01, acc02, acc03
-        products smull, 8b, a1, w0, w1, w2, w3, LOAD(a0d, ptr0, a2, high1)
+        products smlal2, 16b, a0, w0, w1, w2, w3, HALVES(a3d, ptr3, a1, high0)
+        sum_up_last sadalp, acc00, acc01, acc02, acc03
+        products smull, 8b, a1, w0, w1, w2, w3, HALVES(a0d, ptr0, a2, high1)
         products smlal2, 16b, a1, w0, w1, w2, w3
         ins     a3.d[1], high0
-        add_up  sadalp, acc10, acc11, acc12, acc13
+        sum_up  sadalp, acc10, acc11, acc12, acc13
         products smull, 8b, a2, w0, w1, w2, w3
         products smlal2, 16b, a2, w0, w1, w2, w3
-        add_up  sadalp, acc20, acc21, acc22, acc23
+        sum_up  sadalp, acc20, acc21, acc22, acc23
         products smull, 8b, a3, w0, w1, w2, w3
         products smlal2, 16b, a3, w0, w1, w2, w3
-        load    w0d, weights
-        load_high w0d, weights, , high0
-        add_up  sadalp, acc30, acc31, acc32, acc33, LOAD(w1d, weights, a0, high1), LOAD(w2d, weights, w0, high0), \
-                LOAD(w3d, weights, w1, high1)
+        halves  w0d, weights
+        other_half w0d, weights, , high0
+        sum_up  sadalp, acc30, acc31, acc32, acc33, HALVES(w1d, weights, a0, high1), HALVES(w2d, weights, w0, high0), \
+                HALVES(w3d, weights, w1, high1)
 .endm
 
 .macro  sums_in_order
@@ -613,16 +612,15 @@
 8:
 .endm
 
-// The kernel. Those that differ in what they store only share their code, which is in the one that
-// stores int8 and adds nothing: the others say what they are by `kind` and go on there.
+// The kernel. All share their code, which is in the one that stores int8, adds nothing and is for
+// out-of-order cores: the others say what they are by `kind` and go on there.
 #define ADD     1       // adds a residual
 #define FLOATS  3       // stores floats; bit 2: whether lo and hi clamp
+#define GROUPS  8       // sums by groups, for the Cortex-A53
 
-// name: of the function. sums, load: the macros above for its core.
-.macro  igemm   name, sums, load
-func    n8_igemm_s8_s8_\name
+func    n8_igemm_s8_s8_neon_4x4
         mov     tmp0, #0
-.Lkind_\name:
+.Lkind:
         enter   144, SAVED
         ldp     w10, w12, [args, #N8_OFF_IG_LO]
         add     w10, w10, #128
@@ -643,10 +641,13 @@ func    n8_igemm_s8_s8_\name
         mov     weights, panel
         mov     marks, panel_marks
         mov     offset, #0
-        \load
+        tbz     kind, #3, 1f
+        load_first_in_order
+        b       .Lchannels
+1:      load_first
 
         // One tile of channels: its weights, `panel`, serve all pixels.
-.Lchannels\@:
+.Lchannels:
         ldr     out, [args, #N8_OFF_IG_OUT]
         ldr     residual, [args, #N8_OFF_IG_RESIDUAL]
         ldr     pixels, [args, #N8_OFF_IG_PIXELS]
@@ -658,13 +659,15 @@ func    n8_igemm_s8_s8_\name
 
         // One tile of pixels.
 11:     ldr     taps_left, [args, #N8_OFF_IG_TAPS]
-        \sums
+        tbz     kind, #3, .Lout_of_order
+        sums_in_order
+.Lsummed:
         reduce
-        tbnz    kind, #0, .Lother\@
+        tbnz    kind, #0, .Lother
         scale
-.Lscaled\@:
+.Lscaled:
         to_s8
-.Lnext\@:
+.Lnext:
         add     out, out, out_stride, lsl #2
         add     residual, residual, residual_stride, lsl #2
         subs    pixels, pixels, #4
@@ -672,33 +675,35 @@ func    n8_igemm_s8_s8_\name
 
 12:     add     offset, offset, #16
         subs    channels, channels, #4
-        b.hi    .Lchannels\@
+        b.hi    .Lchannels
 
         .cfi_remember_state
         leave   144, SAVED
         ret
         .cfi_restore_state
 
-.Lother\@:
-        tbnz    kind, #1, .Lfloats\@
+.Lother:
+        tbnz    kind, #1, .Lfloats
         scale_add
-        b       .Lscaled\@
-.Lfloats\@:
+        b       .Lscaled
+.Lfloats:
         to_f32
-        b       .Lnext\@
-endfunc n8_igemm_s8_s8_\name
-.endm
+        b       .Lnext
 
-.macro  other   slot, name, kinds
-func    n8_igemm_\slot\()_\name
+.Lout_of_order:
+        sums
+        b       .Lsummed
+endfunc n8_igemm_s8_s8_neon_4x4
+
+.macro  other   name, kinds
+func    n8_igemm_\name
         mov     tmp0, #\kinds
-        b       .Lkind_\name
-endfunc n8_igemm_\slot\()_\name
+        b       .Lkind
+endfunc n8_igemm_\name
 .endm
 
-igemm   neon_4x4, sums, load_first
-other   s8_s8_add, neon_4x4, ADD
-other   s8_f32, neon_4x4, FLOATS
-igemm   neon_4x4_a53, sums_in_order, load_first_in_order
-other   s8_s8_add, neon_4x4_a53, ADD
-other   s8_f32, neon_4x4_a53, FLOATS
+other   s8_s8_add_neon_4x4, ADD
+other   s8_f32_neon_4x4, FLOATS
+other   s8_s8_neon_4x4_a53, GROUPS
+other   s8_s8_add_neon_4x4_a53, GROUPS | ADD
+other   s8_f32_neon_4x4_a53, GROUPS | FLOATS

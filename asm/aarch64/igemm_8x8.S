@@ -65,7 +65,7 @@ residual_base   .req x25
 residual_stride .req x26
 small           .req w27
 zero_point      .req w28                // its lowest bit; bits 1 and 2: whether lo and hi clamp;
-                                        // from bit 3 on: kind; the sign: none, and values are small
+                                        // from bit 3 on: kind; the sign: s8_s8 of small values
 kind            .req w6                 // of a kernel as it begins
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
@@ -1587,9 +1587,11 @@ taps_at         .req x8
 #define ADD     0x08    // adds a residual
 #define WORDS   0x18    // stores the sums
 #define FLOATS  0x38
+#define ORDERED 0x40    // for cores that issue in order
 
-// name, march: of the function. rows: plain, packed or winograd. sums: the macro above for both.
-.macro  igemm   name, march, rows, sums
+// name, march: of the function. rows: plain, packed or winograd. sums: the macro above for both;
+// ordered: that for cores that issue in order.
+.macro  igemm   name, march, rows, sums, ordered
 func    n8_igemm_s8_s8_\name, \march
         mov     kind, #0
 .Lkind_\name:
@@ -1623,8 +1625,9 @@ func    n8_igemm_s8_s8_\name, \march
         cset    w2, ne
         bfi     zero_point, w1, #1, #1
         bfi     zero_point, w2, #2, #1
+        and     w2, kind, #0x3f
         cmp     small, #0
-        ccmp    kind, #0, #0, ne
+        ccmp    w2, #0, #0, ne
         cset    w1, eq
         bfi     zero_point, w1, #31, #1
         stp     q0, q1, [sp, #MAGIC]
@@ -1666,7 +1669,14 @@ func    n8_igemm_s8_s8_\name, \march
 .Lpixels\@:
         mov     weights, panel
         mov     taps_left, taps
+    .ifnb \ordered
+        tbz     zero_point, #6, .Lsums\@
+        \ordered
+        b       .Lsummed\@
+    .endif
+.Lsums\@:
         \sums
+.Lsummed\@:
         tbnz    zero_point, #3, .Lother\@
     .ifc \rows, packed
         scale_round8_folded
@@ -1721,21 +1731,21 @@ func    n8_igemm_s8_s8_\name, \march
     .endif
     .ifnc \rows, winograd
 .Lwords\@:
-        tbz     zero_point, #5, .Lsums\@
+        tbz     zero_point, #5, .Lwhole\@
         call    scale
         add_bias
-.Lsums\@:
+.Lwhole\@:
         store32
         b       .Lnext\@
     .endif
 endfunc n8_igemm_s8_s8_\name
 .endm
 
-.macro  other   slot, name, march, kind
-func    n8_igemm_\slot\()_\name, \march
+.macro  other   slot, name, march, kind, suffix
+func    n8_igemm_\slot\()_\name\suffix, \march
         mov     kind, #\kind
         b       .Lkind_\name
-endfunc n8_igemm_\slot\()_\name
+endfunc n8_igemm_\slot\()_\name\suffix
 .endm
 
 igemm   neon, NEON, plain, sums_neon
@@ -1743,17 +1753,17 @@ other   s8_s8_add, neon, NEON, ADD
 other   s8_s32, neon, NEON, WORDS
 other   s8_f32, neon, NEON, FLOATS
 
-igemm   dotprod, DOTPROD, plain, sums_dotprod
+igemm   dotprod, DOTPROD, plain, sums_dotprod, sums_dotprod_a55
 other   s8_s8_add, dotprod, DOTPROD, ADD
 other   s8_s32, dotprod, DOTPROD, WORDS
 other   s8_f32, dotprod, DOTPROD, FLOATS
-igemm   dotprod_a55, DOTPROD, plain, sums_dotprod_a55
-other   s8_s8_add, dotprod_a55, DOTPROD, ADD
-other   s8_f32, dotprod_a55, DOTPROD, FLOATS
-igemm   dotprod_winograd, DOTPROD, winograd, sums_winograd_dotprod
+other   s8_s8, dotprod, DOTPROD, ORDERED, _a55
+other   s8_s8_add, dotprod, DOTPROD, ORDERED | ADD, _a55
+other   s8_f32, dotprod, DOTPROD, ORDERED | FLOATS, _a55
+igemm   dotprod_winograd, DOTPROD, winograd, sums_winograd_dotprod, sums_winograd_dotprod_a55
 other   s8_s8_add, dotprod_winograd, DOTPROD, ADD
-igemm   dotprod_winograd_a55, DOTPROD, winograd, sums_winograd_dotprod_a55
-other   s8_s8_add, dotprod_winograd_a55, DOTPROD, ADD
+other   s8_s8, dotprod_winograd, DOTPROD, ORDERED, _a55
+other   s8_s8_add, dotprod_winograd, DOTPROD, ORDERED | ADD, _a55
 
 igemm   i8mm, I8MM, plain, sums_i8mm
 other   s8_s8_add, i8mm, I8MM, ADD

@@ -30,6 +30,8 @@ OPSET_OF_TOKENS = 20
 SEED = 8
 SAMPLES = 32
 PIXEL_ALIGN = 8
+RESERVED = (0,) * 6
+"""What n8_conv2d_shape ends in."""
 SLACK = 64
 """Bytes that must be readable after the last pixel of an input."""
 
@@ -265,7 +267,7 @@ def make_layer(base: Path, program: Program, rng: Random) -> tuple[Arguments, by
     )
     numbers = (source.zero_point, target.zero_point, op.lo, op.hi)
     parts = (
-        np.array(geometry + numbers, np.int32),
+        np.array(geometry + RESERVED + numbers, np.int32),
         op.multiplier,
         op.bias,
         op.weights,

@@ -46,8 +46,8 @@ NAMES = {
 SAMPLES, SEED = 2, 5
 DIGITS = 5
 
-GEMM = re.compile(r"n8_igemm_s8_(?:s8_add|s8|s32|f32)_(\w+?)(?:(?<=1x16)_a5[35])?")
-"""Kernels of one family and variant share their code, which has the name of one."""
+GEMM = re.compile(r"n8_igemm_s8_(?:s8_add|s8|s32|f32)_(\w+?)(?:_a5[35])?")
+"""Kernels of a family and variant share their code, which has the name of one."""
 KERNEL = re.compile(r"n8_\w+_(neon|dotprod|i8mm)")
 SHARED = {"n8_igemm_8x8": "n8_igemm", "n8_depthwise_round4": "n8_depthwise"}
 """Functions in assembly that kernels call, and how the names of those begin."""
