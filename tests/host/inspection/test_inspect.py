@@ -80,8 +80,28 @@ def strided(tiny, tmp_path_factory):
     return path, neon8.calibrate_model(path, tiny.data, method="minmax")
 
 
-def test_a_model_shows_the_kernels_of_another_machine(strided, tmp_path):
-    neon8.save_model(neon8.compile_model(*strided), tmp_path / "net.n8")
+def eight_channels(folder, kernel):
+    """A convolution from 8 channels to 8, and its scales."""
+    x, y = (
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 8, 8, 8])
+        for name in "xy"
+    )
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((8, 8, kernel, kernel)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[kernel // 2] * 4)
+    graph = helper.make_graph(
+        [node], "g", [x], [y], [onnx.numpy_helper.from_array(weights, "w")]
+    )
+    opsets = [helper.make_opsetid("", 13)]
+    path = folder / "net.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    data = rng.standard_normal((4, 8, 8, 8)).astype(np.float32)
+    return path, neon8.calibrate_model(path, data, method="minmax")
+
+
+def test_a_model_shows_the_kernels_of_another_machine(tmp_path):
+    net = eight_channels(tmp_path, kernel=1)
+    neon8.save_model(neon8.compile_model(*net), tmp_path / "net.n8")
     said = describe(tmp_path / "net.n8", target="aarch64", cpu="cortex-a53")
     assert re.search(r"^kernels for +aarch64, cortex-a53$", said, re.MULTILINE)
     assert "_neon" in said
@@ -96,21 +116,7 @@ def test_a_model_shows_the_kernels_of_another_machine(strided, tmp_path):
 
 
 def test_a_model_shows_what_fitting_memory_costs(tmp_path):
-    x, y = (
-        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 8, 8, 8])
-        for name in "xy"
-    )
-    rng = np.random.default_rng(0)
-    weights = rng.standard_normal((8, 8, 3, 3)).astype(np.float32)
-    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4)
-    graph = helper.make_graph(
-        [node], "g", [x], [y], [onnx.numpy_helper.from_array(weights, "w")]
-    )
-    opsets = [helper.make_opsetid("", 13)]
-    path = tmp_path / "net.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
-    data = rng.standard_normal((4, 8, 8, 8)).astype(np.float32)
-    table = neon8.calibrate_model(path, data, method="minmax")
+    path, table = eight_channels(tmp_path, kernel=3)
     model = tmp_path / "net.n8"
     neon8.save_model(neon8.compile_model(path, table, io="int8"), model)
 
