@@ -46,8 +46,6 @@ NAMES = {
 SAMPLES, SEED = 2, 5
 DIGITS = 5
 
-GEMM = re.compile(r"n8_igemm_s8_(?:s8_add|s8|s32|f32)_(\w+?)(?:_a5[35])?")
-"""Kernels of a family and variant share their code, which has the name of one."""
 KERNEL = re.compile(r"n8_\w+_(neon|dotprod|i8mm)")
 SHARED = {"n8_igemm_8x8": "n8_igemm", "n8_depthwise_round4": "n8_depthwise"}
 """Functions in assembly that kernels call, and how the names of those begin."""
@@ -128,11 +126,9 @@ def owner_of(function: str, kernels: Sequence[str]) -> str | None:
     """The kernel for which a function runs, or None."""
     if function in kernels:
         return function
-    if variant := GEMM.fullmatch(function):
-        others = ((kernel, GEMM.fullmatch(kernel)) for kernel in kernels)
-        return next(
-            (k for k, other in others if other and other[1] == variant[1]), None
-        )
+    for kernel in kernels:
+        if loops.code_of(kernel) == function:
+            return kernel
     for shared, beginning in SHARED.items():
         if function.startswith(shared):
             return next((k for k in kernels if k.startswith(beginning)), None)

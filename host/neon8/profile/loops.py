@@ -8,6 +8,7 @@ has the loops in tables, which `make costs` makes with the model of bench/kernel
 import functools
 import html
 import json
+import re
 from dataclasses import dataclass
 
 from neon8 import text
@@ -88,9 +89,22 @@ def loops(core: str) -> dict[str, Loop]:
         ) from error
 
 
+GEMM = re.compile(r"n8_igemm_s8_(?:s8_add|s8|s32|f32)_(\w+?)(?:_a5[35])?")
+
+
+def code_of(kernel: str) -> str:
+    """The function that has its code.
+
+    Kernels of implicit GEMM that store other results, or are ordered for a core, share
+    that of the one that does neither.
+    """
+    found = GEMM.fullmatch(kernel)
+    return f"n8_igemm_s8_s8_{found[1]}" if found else kernel
+
+
 @functools.cache
 def busy(core: str) -> dict[str, tuple[float, float]]:
-    """Of each kernel's loop, the shares of cycles that vectors and that loads take.
+    """Of each function's loop, the shares of cycles that vectors and that loads take.
 
     A cycle is a load's if no vector instruction issues in it, and one without any issue
     is that of the last one.  Empty for a core without loops.
@@ -114,6 +128,7 @@ def loop_of(kernel: str, core: str) -> Loop:
     """A kernel's, by its symbol, with or without n8_.  SettingsError: there is none."""
     known = loops(core)
     name = kernel if kernel.startswith("n8_") else f"n8_{kernel}"
+    name = name if name in known else code_of(name)
     if name not in known:
         raise SettingsError(
             f"{core} runs no kernel {kernel!r}{text.suggested(name, known)}; "

@@ -279,7 +279,7 @@ def layer_of(part: Part, table: Table, board: Board | None, lines: float) -> Lay
     waits = board.fit.line * lines * board.ghz / board.fit.factor if board else 0.0
     kernel = part.step.kernel if part.step else ""
     macs = part.step.macs if part.step else 0
-    inner = loops.busy(table.core).get(kernel) if macs else None
+    inner = loops.busy(table.core).get(loops.code_of(kernel)) if macs else None
     vectors, loads = (split.kernel.cycles * share for share in inner or (0.0, 0.0))
     shares = {
         "multiplies": vectors,
