@@ -2,6 +2,7 @@
 """More bits for the tensors that need them, and for no others."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from hard_nets import HARD, images
 from neon8 import calibrate_model, load_table
 from neon8.cli.main import main
+from neon8.compile import compiler
 from neon8.compile.compiler import compile_model
 from neon8.errors import CompileError, SettingsError
 from neon8.evaluate.measure import cost_of
@@ -107,6 +109,9 @@ def test_a_budget_of_milliseconds(hard):
     none = found(hard, price=price, max_ms=fast / 2)
     assert not none.reached
     assert "ms are out of reach" in missed(none, goal)
+    assert missed(none, goal).endswith("take a smaller network")
+    aware = replace(none, aware_ms=fast / 3)
+    assert missed(aware, goal).endswith("by `compile --accumulator-aware`")
 
 
 def test_milliseconds_take_a_clock():
@@ -359,3 +364,21 @@ def test_what_is_too_slow_is_calibrated_for_speed(tmp_path, side, chosen):
     assert ("lattice" in {each.rounding for each in table.layers.values()}) is chosen
     slow = calibrate_model(path, data, max_ms=1000, **where)
     assert {each.rounding for each in slow.layers.values()} == {"nearest"}
+
+
+def test_what_accumulator_aware_would_bring_is_reckoned(tmp_path, monkeypatch, capsys):
+    path = save(tmp_path, chain([("Conv", [(64, 32, 1, 1)], {})], (1, 32, 8, 8)))
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", rng.normal(size=(4, 32, 8, 8)).astype(np.float32))
+    asked = []
+
+    def compiled(*given, accumulator_aware=False):
+        asked.append(accumulator_aware)
+        return compile_model(*given)
+
+    monkeypatch.setattr(compiler, "compile_model", compiled)
+    words = ["calibrate", path, "--data", tmp_path / "x.npy", "--max-ms", "0.001"]
+    words += ["--core", "cortex-a53", "--ghz", "1", "-q", "-o", tmp_path / "t.json"]
+    assert main([*map(str, words)]) == 3
+    assert "take a smaller network" in capsys.readouterr().err
+    assert asked[-1] is True
