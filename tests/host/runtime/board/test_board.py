@@ -346,12 +346,16 @@ def test_interrupted_run_cleans_up(ssh_board, tmp_path):
         "from neon8.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     words = ["run", SMALL, "--input", tmp_path / "x.npy", "--target", ssh_board.target]
-    with subprocess.Popen(
+    # A shell's background jobs ignore it, and so would what they start.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(
         [sys.executable, "-c", code, *words],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         start_new_session=True,
-    ) as process:
+    )
+    signal.signal(signal.SIGINT, before)
+    with process:
         until = time.monotonic() + 60
         while "--threads" not in ssh_board.log() and time.monotonic() < until:
             time.sleep(0.05)
