@@ -42,7 +42,7 @@ debs: prebuilt ## pack the C library as Debian packages in build/debs
 	@cross/debs.sh
 
 packaging: setup ## install what the packages of the C library are tested with
-	@cross/setup.sh abidw:abigail-tools
+	@cross/setup.sh abidw:abigail-tools g++:g++ pkg-config:pkgconf
 
 abi: packaging ## store the binary interface of the C library, with each release
 	@.venv/bin/python tests/packages/shared/abi.py
