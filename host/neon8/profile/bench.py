@@ -23,7 +23,7 @@ from neon8.profile.measured import (
     digest,
 )
 from neon8.runtime.board import batch
-from neon8.runtime.board.board import Board, link_to, online
+from neon8.runtime.board.board import Board, link_to, online, opening
 from neon8.runtime.board.model import FILE, same_bytes
 from neon8.runtime.model import Model
 from neon8.settings.reader import takes
@@ -95,9 +95,7 @@ def bench_model(
         Board(link_to(where.target, where.core)) as board,
     ):
         board.put(FILE, content)
-        words: list[object] = [FILE]
-        words += [] if where.isa is None else ["--isa", where.isa]
-        words += [] if where.max_bytes is None else ["--max-bytes", where.max_bytes]
+        words = opening(FILE, where.isa, where.max_bytes)
         sample = sample_of(model)
         given_batch = batch.batch([batch.record(sample.values())])
         compare(board, model, sample, ["run", *words], given_batch)
@@ -165,7 +163,7 @@ def compare(
     board: Board,
     model: Model,
     sample: Mapping[str, Array],
-    words: list[object],
+    words: list[str],
     given: bytes,
 ) -> None:
     """Run once there and here.  ModelError: the bytes differ."""

@@ -7,7 +7,6 @@ travel through pipes. All is as on the board but for the processor.
 
 import contextlib
 import json
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -23,15 +22,14 @@ from neon8.machines import DEFAULT_CPU, EMULATIONS
 from neon8.prebuilt import prebuilt_file
 from neon8.runtime.arrays import Memory, StepInfo, at_shapes, checked
 from neon8.runtime.board import batch
+from neon8.runtime.board.board import MODEL_FAULTS, RUNNER, opening
+from neon8.runtime.board.link import qemu_for
 from neon8.runtime.closable import Closable
 from neon8.runtime.library import PACKAGE, load
 from neon8.runtime.model import MAX_BYTES, Model, Shapes, isa_number
 from neon8.version import __version__
 
 BUILD = PACKAGE.parents[1] / "build"
-RUNNER = "neon8-runner"
-FAULTS = ("model: ", "sample: ", "session: ", "run: ")
-"""What the runner says of a model, not of what is around it."""
 GRACE_SECONDS = 5
 STDERR_LINES = 5
 ENDLESS = (1 << 32) - 1
@@ -64,12 +62,9 @@ class EmulatedModel(Closable):
         self._target = target
         self._lock = threading.Lock()
         command = start_command(target, cpu)
-        given = [self.source]
         if isa is not None:
             isa_number(load(), isa)
-            given += ["--isa", isa.lower()]
-        if max_bytes is not None:
-            given += ["--max-bytes", str(max_bytes)]
+        given = opening(self.source, isa, max_bytes)
         self._describe(command, given, shapes)
         self.max_bytes = int(max_bytes or load().lib.N8_DEFAULT_MAX_BYTES)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by stop)
@@ -153,7 +148,7 @@ class EmulatedModel(Closable):
         lines = said.decode(errors="replace").split("\n")
         words = [line.strip() for line in lines if line.strip()][-STDERR_LINES:]
         text = words[-1].removeprefix(f"{RUNNER}: ") if words else ""
-        if text.startswith(FAULTS):
+        if text.startswith(MODEL_FAULTS):
             return ModelError(f"{self.source}: on {self._target}: {text}")
         return SetupError(
             f"{self.source}: the emulated process ended with status {status}: "
@@ -166,11 +161,7 @@ def start_command(target: str, cpu: str) -> list[str]:
     if target not in EMULATIONS:
         known = ", ".join(EMULATIONS)
         raise SetupError(f"target {target!r} is not one of {known}, which qemu runs")
-    name = EMULATIONS[target].qemu
-    qemu = shutil.which(name) or shutil.which(f"{name}-static")
-    if qemu is None:
-        raise SetupError(f"{name} is not installed; apt-get install qemu-user")
-    return [qemu, "-cpu", cpu, str(_runner(target))]
+    return [qemu_for(target), "-cpu", cpu, str(_runner(target))]
 
 
 def _runner(target: str) -> Path:

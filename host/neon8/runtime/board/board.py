@@ -19,7 +19,14 @@ from neon8.errors import ModelError, SetupError
 from neon8.machines import EMULATIONS, NATIVE, serial_of, ssh_host
 from neon8.prebuilt import prebuilt_file
 from neon8.runtime.board.adb import Adb
-from neon8.runtime.board.link import Answer, Here, Link, LostError, last_line, program
+from neon8.runtime.board.link import (
+    Answer,
+    Here,
+    Link,
+    LostError,
+    last_line,
+    qemu_for,
+)
 from neon8.runtime.board.ssh import Ssh
 from neon8.runtime.closable import Closable
 
@@ -67,6 +74,7 @@ STATUSES = {
     139: "the runner crashed; a defect of neon8, or of the board's memory",
 }
 MODEL_FAULTS = ("model: ", "sample: ", "session: ", "run: ")
+"""What the runner says of a model, not of what is around it."""
 GONE = 127
 
 
@@ -271,6 +279,13 @@ class Board(Closable):
             self._link.execute(line, last=True)
 
 
+def opening(path: str, isa: str | None, max_bytes: int | None) -> list[str]:
+    """Words for the runner: a model, and how to open it, as Model.open has it."""
+    words = [path]
+    words += [] if isa is None else ["--isa", isa.lower()]
+    return words + ([] if max_bytes is None else ["--max-bytes", str(max_bytes)])
+
+
 def digest(data: bytes) -> list[int]:
     """Size and CRC-32, as the runner tells them."""
     return [len(data), zlib.crc32(data)]
@@ -295,8 +310,7 @@ def online(facts: Mapping[str, Any]) -> list[int]:
 def link_to(target: str, core: str) -> Link:
     """The way to a target, as TargetSettings has it.  SetupError: a tool is missing."""
     if target in EMULATIONS:
-        qemu = program(EMULATIONS[target].qemu, "qemu-user")
-        return Here(target, f"linux-{target}", (qemu, "-cpu", core))
+        return Here(target, f"linux-{target}", (qemu_for(target), "-cpu", core))
     if target == NATIVE:
         return Here(NATIVE, "")
     host = ssh_host(target)

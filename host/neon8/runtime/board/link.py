@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from neon8.errors import SetupError
+from neon8.machines import EMULATIONS
 
 
 class LostError(Exception):
@@ -158,6 +159,15 @@ def program(name: str, package: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise SetupError(f"{name} is not installed; it is in the package {package}")
+    return found
+
+
+def qemu_for(target: str) -> str:
+    """What emulates one of EMULATIONS.  SetupError: it is not installed."""
+    name = EMULATIONS[target].qemu
+    found = shutil.which(name) or shutil.which(f"{name}-static")
+    if found is None:
+        raise SetupError(f"{name} is not installed; apt-get install qemu-user")
     return found
 
 

@@ -18,7 +18,7 @@ from neon8.arrays import Array
 from neon8.errors import ModelError
 from neon8.runtime.arrays import at_shapes, checked
 from neon8.runtime.board import batch
-from neon8.runtime.board.board import Board, link_to
+from neon8.runtime.board.board import Board, link_to, opening
 from neon8.runtime.closable import Closable
 from neon8.runtime.model import Model, Session, size_of
 
@@ -66,9 +66,7 @@ class BoardModel(Closable):
         self.inputs, self.outputs = here.inputs, here.outputs
         self.bounds, self.steps = here.bounds, here.steps
         name = f"{zlib.crc32(content):08x}.n8"
-        self._words: list[object] = [name]
-        self._words += [] if isa is None else ["--isa", isa]
-        self._words += [] if max_bytes is None else ["--max-bytes", max_bytes]
+        self._words = opening(name, isa, max_bytes)
         self._waiting: deque[_Job] = deque()
         self._turn = threading.Lock()
         try:
