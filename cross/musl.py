@@ -7,10 +7,14 @@ Programs that are linked with it dynamically, as those of Alpine are, run by its
 import shutil
 import sys
 
-import sysroot
-from sysroot import SYSROOTS, Machine, StepError
+from sysroot import (
+    SYSROOTS,
+    Machine,
+    StepError,
+    download_packages,
+    unpack_packages,
+)
 
-sysroot.PACKAGES = ()  # no Python
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -23,8 +27,8 @@ def make(name: str) -> None:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     machine = Machine(name, MACHINES[name], "", ("musl",), (), megabytes=1)
-    packages = sysroot.download_packages(machine, work)
-    sysroot.unpack_packages(packages, work / "root")
+    packages = download_packages(machine, work)
+    unpack_packages(packages, work / "root")
     (work / "root").rename(root)
     shutil.rmtree(work)
 

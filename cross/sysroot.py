@@ -21,7 +21,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SYSROOTS = HERE.parent / "build" / "sysroot"
-PACKAGES = ("libpython3-stdlib", "libstdc++6", "python3-minimal")
+PYTHON = ("libpython3-stdlib", "libstdc++6", "python3-minimal")
 PYTHON_HERE = f"python3.{sys.version_info.minor}"
 GLIBC_MINORS = range(17, 37)  # manylinux_2_17 .. manylinux_2_36
 
@@ -31,7 +31,7 @@ class Machine:
     """An architecture.
 
     name: of its folder and of its runner, cross/run-NAME; debian: as Debian calls it;
-    wheels: as wheels call it; packages: beside PACKAGES; requirements: wheels;
+    wheels: as wheels call it; packages: of Debian; requirements: wheels;
     megabytes: of the download.
     """
 
@@ -58,7 +58,7 @@ MACHINES = (
         name="aarch64",
         debian="arm64",
         wheels="aarch64",
-        packages=(),
+        packages=PYTHON,
         requirements=("requirements.txt", "requirements-aarch64.txt"),
         megabytes=40,
     ),
@@ -66,7 +66,7 @@ MACHINES = (
         name="armv7",
         debian="armhf",
         wheels="armv7l",
-        packages=("python3-cffi", "python3-numpy"),
+        packages=(*PYTHON, "python3-cffi", "python3-numpy"),
         requirements=("requirements.txt",),
         megabytes=25,
     ),
@@ -134,7 +134,6 @@ def download_packages(machine: Machine, work: Path) -> list[Path]:
             "--assume-yes",
             "--download-only",
             "--no-install-recommends",
-            *PACKAGES,
             *machine.packages,
         )
     except StepError as error:
