@@ -25,7 +25,7 @@ from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups
 from neon8.operators.convolution import Conv2d, convolutions, is_depthwise
 from neon8.operators.opaque import opaque_nodes
-from neon8.operators.source import OnnxNode, integer
+from neon8.operators.source import OnnxNode
 from neon8.quant.checks import float32
 from neon8.quant.checks import scale as checked_scale
 from neon8.quant.reasons import IMPORTED
@@ -341,7 +341,7 @@ def _axis(node: OnnxNode) -> int | None:
     if node.operator == "Conv":
         return 0
     if node.operator == "ConvTranspose":  # of groups, that axis has the first one's
-        return 1 if integer(node, "group", 1) == 1 else None
+        return 1 if node.integer("group", 1) == 1 else None
     if node.operator == "Gemm":
-        return 0 if integer(node, "transB", 0) else 1
+        return 0 if node.integer("transB", 0) else 1
     return 1 if node.operator == "MatMul" else None

@@ -14,7 +14,7 @@ from neon8.ir.graph import MAX_RANK, Graph, Node, Tensor
 from neon8.operators.composition import Parts
 from neon8.operators.opaque import Opaque
 from neon8.operators.registry import COMPOSITIONS, IMPORTS, INTEGERS
-from neon8.operators.source import OnnxNode, Source, UnsupportedError, dims_of, failure
+from neon8.operators.source import OnnxNode, Source, UnsupportedError
 
 
 def load(model: ModelLike, *, shapes: Shapes | None = None) -> Graph:
@@ -98,14 +98,14 @@ def _known(
 ) -> tuple[Node | Tensor, ...]:
     """The nodes that do what `node` does.  UnsupportedError: there are none."""
     if node.fault:
-        raise failure(source, node, node.fault)
+        raise source.failure(node, node.fault)
     operator = IMPORTS.get(node.operator)
     if any(source.types.get(name) in KINDS for name in wanted):
         operator = INTEGERS.get(node.operator, operator)
     if operator is None:
         if node.operator in COMPOSITIONS:  # which may say why there is none of it
             COMPOSITIONS[node.operator](Parts(source=source, node=node, taken=set()))
-        raise failure(source, node, remedy(node.operator))
+        raise source.failure(node, remedy(node.operator))
     made = operator(source, node)
     made = made if isinstance(made, tuple) else (made,)
     new = [one for one in made if isinstance(one, Tensor)]
@@ -113,18 +113,18 @@ def _known(
     for tensor in new:
         if tensor.name in source.types or tensor.name in source.constants:
             text = f"its tensor {tensor.name!r} has a name that neon8 gives to another"
-            raise failure(source, node, f"{text}; rename it")
+            raise source.failure(node, f"{text}; rename it")
     taken = {one.name for one in new}
     for one in nodes:
         if one.output not in taken:
-            dims_of(source, node, one.output)
+            source.dims_of(node, one.output)
         if not one.finite:
-            raise failure(source, node, "its constants are too large for float32")
+            raise source.failure(node, "its constants are too large for float32")
     computed = {one.output for one in nodes}
     for name in wanted:
         if name not in computed and name not in source.constants:
             text = f"its output {name!r} is used, which neon8 does not compute"
-            raise failure(source, node, text)
+            raise source.failure(node, text)
     return (*new, *nodes)
 
 

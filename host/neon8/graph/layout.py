@@ -20,7 +20,7 @@ from neon8.ir.views import squeezed
 from neon8.operators import rearranged
 from neon8.operators.layout import Converted, Layout, Order
 from neon8.operators.registry import LAYOUTS
-from neon8.operators.source import OnnxNode, Source, integers
+from neon8.operators.source import OnnxNode, Source
 
 MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 """Operators that may move channels: all but Transpose if that moves no value."""
@@ -71,7 +71,7 @@ def _moves(source: Source, node: OnnxNode, *, back: bool) -> bool:
     layout = _first(len(read))
     order = layout.back if back else layout.order
     if node.operator == "Transpose":
-        return integers(node, "perm") == order
+        return node.integers("perm") == order
     return made == tuple(read[axis] for axis in order) and _work(read, order) == 1
 
 

@@ -13,15 +13,7 @@ import numpy as np
 
 from neon8.arrays import Array, DoubleArray
 from neon8.ir.graph import FLOATS
-from neon8.operators.source import (
-    Attribute,
-    OnnxNode,
-    Source,
-    float32,
-    integer,
-    integers,
-    real,
-)
+from neon8.operators.source import Attribute, OnnxNode, Source, float32
 
 COPIES = ("Cast", "Identity")
 EPSILONS = (1e-30, 1e30)
@@ -263,11 +255,11 @@ class _Finder:
     def _axes(self, mean: OnnxNode) -> tuple[int, ...]:
         """Along which it is taken, in order; none where dimensions go."""
         rank = len(self._source.shapes.get(mean.inputs[0], ()))
-        listed = integers(mean, "axes")
+        listed = mean.integers("axes")
         if len(mean.inputs) > 1 and mean.inputs[1]:
             given = self._source.constants.get(mean.inputs[1])
             listed = None if given is None else tuple(given.reshape(-1).tolist())
-        if not listed or not integer(mean, "keepdims", 1):
+        if not listed or not mean.integer("keepdims", 1):
             return ()
         fits = all(-rank <= axis < rank for axis in listed)
         return tuple(sorted({axis % rank for axis in listed})) if fits else ()
@@ -295,7 +287,7 @@ class _Finder:
             for value in values
             if value is not None
         )
-        epsilon = real(norm, "epsilon", 1e-5)
+        epsilon = norm.real("epsilon", 1e-5)
         return _Found(x=x, epsilon=epsilon, groups=groups, gain=gain, bias=bias)
 
     def _maker(self, name: str, *operators: str) -> OnnxNode | None:

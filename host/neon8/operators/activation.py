@@ -21,19 +21,7 @@ from neon8.operators.floats import (
 from neon8.operators.functions import activation_function
 from neon8.operators.layout import by_value, with_constants
 from neon8.operators.scales import checked_slopes, clamp_of, slope_of
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    constant,
-    failure,
-    fits_channels,
-    float32,
-    made,
-    per_channel,
-    real,
-    required,
-    shape_of,
-)
+from neon8.operators.source import OnnxNode, Source, float32
 from neon8.quant.proof import int16_depth
 
 
@@ -71,23 +59,23 @@ def relu(source: Source, node: OnnxNode) -> Node:
 
 def leaky_relu(source: Source, node: OnnxNode) -> Node:
     """LeakyRelu."""
-    return _activate(source, node, Activation(slope=real(node, "alpha", 0.01)))
+    return _activate(source, node, Activation(slope=node.real("alpha", 0.01)))
 
 
 def prelu(source: Source, node: OnnxNode) -> Node:
     """PRelu with one slope for all channels, or one for each."""
-    slopes = per_channel(source, node, 1)
+    slopes = source.per_channel(node, 1)
     if (slopes == slopes[0]).all():
         return _activate(source, node, Activation(slope=float(slopes[0])))
-    return made(node, Prelu, slopes=float32(slopes))
+    return node.made(Prelu, slopes=float32(slopes))
 
 
 def prelu_of_any(p: Parts) -> bool:
     """PRelu with slopes that are not those of channels: max(x, 0) + slope min(x, 0)."""
     x, slope = p.node.inputs
-    if slope in p.source.constants and fits_channels(p.source, p.node, 1):
+    if slope in p.source.constants and p.source.fits_channels(p.node, 1):
         return False
-    if not broadcasts(p, slope, shape_of(p.source, p.node, x)):
+    if not broadcasts(p, slope, p.source.shape_of(p.node, x)):
         return False
     below = p.add("Mul", p.add("Min", x, 0.0), slope)
     p.add("Add", p.add("Relu", x), below, output=p.node.outputs[0])
@@ -98,17 +86,17 @@ def import_clip(source: Source, node: OnnxNode) -> Node:
     """Clip; its bounds are attributes before opset 11 and inputs since."""
     bounds = []
     for index, name, default in ((1, "min", -np.inf), (2, "max", np.inf)):
-        value = constant(source, node, index)
+        value = source.constant(node, index)
         if value is None:
-            bounds.append(real(node, name, default))
+            bounds.append(node.real(name, default))
         elif value.size == 1:
             bounds.append(float(value.reshape(-1)[0]))
         else:
-            raise failure(source, node, f"bound {node.inputs[index]!r} is not a scalar")
+            raise source.failure(node, f"bound {node.inputs[index]!r} is not a scalar")
     lo = -np.inf if bounds[0] <= -LARGEST else bounds[0]
     hi = np.inf if bounds[1] >= LARGEST else bounds[1]
     if np.isposinf(lo) or np.isneginf(hi):
-        raise failure(source, node, "makes every value infinite")
+        raise source.failure(node, "makes every value infinite")
     # Where min is above max, ONNX makes every value max.
     return _activate(source, node, Activation(lo=min(lo, hi), hi=hi))
 
@@ -117,7 +105,7 @@ def bound(source: Source, node: OnnxNode, *, upper: bool) -> Node:
     """Min and Max of one tensor and of single constants: an upper or lower bound."""
     data = next(i for i, name in enumerate(node.inputs) if name not in source.constants)
     limits = [
-        float(required(source, node, index).reshape(-1)[0])
+        float(source.required(node, index).reshape(-1)[0])
         for index in range(len(node.inputs))
         if index != data
     ]
@@ -132,11 +120,11 @@ def bound(source: Source, node: OnnxNode, *, upper: bool) -> Node:
 def _activate(
     source: Source, node: OnnxNode, activation: Activation, *, data: int = 0
 ) -> Node:
-    shape_of(source, node, node.inputs[data])
+    source.shape_of(node, node.inputs[data])
     values = (activation.lo, activation.hi, activation.slope)
     if any(math.isnan(value) for value in values) or math.isinf(activation.slope):
-        raise failure(source, node, "a bound or a slope is not a number")
-    return made(node, Activate, data=data, activation=activation)
+        raise source.failure(node, "a bound or a slope is not a number")
+    return node.made(Activate, data=data, activation=activation)
 
 
 def lower_activate(b: Build, node: Activate) -> None:

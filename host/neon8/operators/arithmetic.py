@@ -53,20 +53,7 @@ from neon8.operators.qdq import Nodes, finish
 from neon8.operators.rearranged import CHANNELS_FIRST
 from neon8.operators.reference import Operand, leaky, rounded
 from neon8.operators.scales import SCALE_MAX, clamp_of, slope_of
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    dims_of,
-    failure,
-    fits_channels,
-    fitting,
-    float32,
-    integer,
-    made,
-    per_channel,
-    required,
-    shape_of,
-)
+from neon8.operators.source import OnnxNode, Source, float32
 from neon8.quant.limits import SMALLEST_SCALE
 
 
@@ -344,7 +331,7 @@ def add(source: Source, node: OnnxNode) -> Node:
         return make_with_constant(source, node, "add", mask, data=1 - side)
     if not _is_layer(source, node, side):
         return with_constant(source, node, "add", side)
-    value = per_channel(source, node, side)
+    value = source.per_channel(node, side)
     return make_affine(source, node, 1 - side, np.ones_like(value), value)
 
 
@@ -355,7 +342,7 @@ def subtract(source: Source, node: OnnxNode) -> Node:
         return _binary(source, node, Subtract)
     if not _is_layer(source, node, side):
         return with_constant(source, node, "subtract", side)
-    value = per_channel(source, node, side)
+    value = source.per_channel(node, side)
     sign = 1.0 if side == 1 else -1.0
     return make_affine(source, node, 1 - side, np.full_like(value, sign), -sign * value)
 
@@ -367,7 +354,7 @@ def multiply(source: Source, node: OnnxNode) -> Node:
         return _binary(source, node, Multiply)
     if not _is_layer(source, node, side):
         return with_constant(source, node, "multiply", side)
-    value = per_channel(source, node, side)
+    value = source.per_channel(node, side)
     return make_affine(source, node, 1 - side, value, np.zeros_like(value))
 
 
@@ -378,14 +365,14 @@ def divide(source: Source, node: OnnxNode) -> Node:
         return _binary(source, node, Divide)
     if not _is_layer(source, node, side):
         return with_constant(source, node, "divide", side)
-    value = per_channel(source, node, side)
+    value = source.per_channel(node, side)
     if side == 0:
         if (value != value[0]).any():
             return with_constant(source, node, "divide", side)
         function = call("divide", number(float(value[0])), X)
         return make_pointwise(source, node, function, data=1)
     if not value.all():
-        raise failure(source, node, f"divisor {node.inputs[1]!r} contains a zero")
+        raise source.failure(node, f"divisor {node.inputs[1]!r} contains a zero")
     return make_affine(source, node, 0, 1.0 / value, np.zeros_like(value))
 
 
@@ -394,25 +381,25 @@ def power(source: Source, node: OnnxNode) -> Node | tuple[Node | GraphTensor, ..
     exponent = node.inputs[1]
     given = source.constants.get(exponent)
     if given is not None:
-        value = fitting(source, node, exponent).astype(np.float32)
+        value = source.fitting(node, exponent).astype(np.float32)
         if value.size == 1:
             return to_the_power(source, node, float(value.reshape(-1)[0]))
         return make_with_constant(source, node, "power", value, data=0)
     if source.types.get(exponent) not in INTEGERS or node.inputs[0] in source.constants:
         return _of_float(source, node, Power)
-    real = GraphTensor(f"{node.outputs[0]}_exponent", dims_of(source, node, exponent))
+    real = GraphTensor(f"{node.outputs[0]}_exponent", source.dims_of(node, exponent))
     cast = ToFloat(
         name=f"{node.name}:{real.name}", inputs=(exponent,), output=real.name
     )
     both = (node.inputs[0], real.name)
-    shape_of(source, node, node.inputs[0])
+    source.shape_of(node, node.inputs[0])
     last = Power(name=node.name, inputs=both, output=node.outputs[0])
     return replace(real, hidden=True), cast, last
 
 
 def remainder(source: Source, node: OnnxNode) -> Node:
     """Mod, of the sign of the divisor or, with fmod, of the dividend."""
-    kind = Remainder if integer(node, "fmod", 0) else Modulo
+    kind = Remainder if node.integer("fmod", 0) else Modulo
     return _of_float(source, node, kind)
 
 
@@ -421,7 +408,7 @@ def _of_float(source: Source, node: OnnxNode, kind: type[Binary]) -> Node:
     side = _constant_side(source, node)
     if side is None:
         for name in (*node.inputs, node.outputs[0]):
-            shape_of(source, node, name)
+            source.shape_of(node, name)
         return kind(name=node.name, inputs=node.inputs, output=node.outputs[0])
     return with_constant(source, node, ONLY_FLOAT[kind], side)
 
@@ -432,10 +419,10 @@ def add_all(source: Source, node: OnnxNode, *, mean: bool) -> Node:
         return import_reshape(source, node)
     if len(node.inputs) == 2 and not mean:
         return add(source, node)
-    shapes = {name: shape_of(source, node, name) for name in node.inputs}
+    shapes = {name: source.shape_of(node, name) for name in node.inputs}
     if len(set(shapes.values())) > 1:
         text = f"of tensors of different shapes, {list(map(list, shapes.values()))}, is"
-        raise failure(source, node, f"{text} not supported; export it as Adds of two")
+        raise source.failure(node, f"{text} not supported; export it as Adds of two")
     return Sum(name=node.name, inputs=node.inputs, output=node.outputs[0], mean=mean)
 
 
@@ -449,11 +436,11 @@ def extreme(source: Source, node: OnnxNode, *, upper: bool) -> Node:
     if len(tensors) > 1:
         if constants:
             text = f"of {len(tensors)} tensors and of constants is not supported"
-            raise failure(source, node, f"{text}; export two operators")
+            raise source.failure(node, f"{text}; export two operators")
         check_broadcast(source, node)
         kind = Minimum if upper else Maximum
         return kind(name=node.name, inputs=node.inputs, output=node.outputs[0])
-    values = [required(source, node, index) for index in constants]
+    values = [source.required(node, index) for index in constants]
     if all(value.size == 1 for value in values):
         return bound(source, node, upper=upper)
     function = np.minimum if upper else np.maximum
@@ -471,12 +458,12 @@ def _binary(source: Source, node: OnnxNode, kind: type[Binary]) -> Node:
 
 def check_broadcast(source: Source, node: OnnxNode) -> None:
     """GraphError if an input is broadcast in a way that N C H W does not show."""
-    out = shape_of(source, node, node.outputs[0])
+    out = source.shape_of(node, node.outputs[0])
     for name in node.inputs:
-        shape = aligned(shape_of(source, node, name), len(out))
+        shape = aligned(source.shape_of(node, name), len(out))
         if any(a not in (1, b) for a, b in zip(shape, nchw(out), strict=True)):
             text = f"tensor {name!r} is broadcast along some of the axes from the"
-            raise failure(source, node, f"{text} fourth on only")
+            raise source.failure(node, f"{text} fourth on only")
 
 
 def spread(p: Parts) -> bool:
@@ -503,9 +490,9 @@ def with_constant(
     source: Source, node: OnnxNode, function: str, side: int
 ) -> WithConstant:
     """Arithmetic with a constant of any shape, input number `side`."""
-    value = required(source, node, side)
+    value = source.required(node, side)
     if function == "divide" and side == 1 and not value.all():
-        raise failure(source, node, f"divisor {node.inputs[1]!r} contains a zero")
+        raise source.failure(node, f"divisor {node.inputs[1]!r} contains a zero")
     return make_with_constant(source, node, function, value, data=1 - side)
 
 
@@ -514,9 +501,9 @@ def make_with_constant(
 ) -> WithConstant:
     """`function` of input number `data` and of a constant; before it unless it is 0."""
     for name in (node.inputs[data], node.outputs[0]):
-        shape_of(source, node, name)
-    return made(
-        node, WithConstant, data=data, function=function, constant=value, first=data > 0
+        source.shape_of(node, name)
+    return node.made(
+        WithConstant, data=data, function=function, constant=value, first=data > 0
     )
 
 
@@ -528,7 +515,7 @@ def _constant_side(source: Source, node: OnnxNode) -> int | None:
 def _is_layer(source: Source, node: OnnxNode, side: int) -> bool:
     """True if a layer with weights computes it; where nobody observes none does."""
     hidden = node.inputs[1 - side] in source.hidden
-    return not hidden and fits_channels(source, node, side)
+    return not hidden and source.fits_channels(node, side)
 
 
 FUNCTIONS: dict[type[Node], str] = {

@@ -8,14 +8,7 @@ import numpy as np
 from neon8.arrays import DoubleArray
 from neon8.operators.composition import Parts
 from neon8.operators.family import Family
-from neon8.operators.source import (
-    OnnxNode,
-    check_made,
-    constant,
-    integer,
-    real,
-    shape_of,
-)
+from neon8.operators.source import OnnxNode
 
 LOWEST = {"float32": -3e38, "float16": -6e4}
 """What stands for -inf: constants are finite."""
@@ -34,11 +27,11 @@ def attention(p: Parts) -> bool:
     q, k, v = (_heads(p, at) for at in range(3))
     (batch, heads, rows, width), (_, groups, _, _), (*_, depth) = q[1], k[1], v[1]
     keys, values = _with_past(p, k[0], 4, output=1), _with_past(p, v[0], 5, output=2)
-    past = shape_of(source, node, node.inputs[4])[2] if _has(node, 4) else 0
+    past = source.shape_of(node, node.inputs[4])[2] if _has(node, 4) else 0
     length = past + k[1][2]
     fixed = _fixed_mask(p, (rows, length), past)
     running = _has(node, 3) and node.inputs[3] not in source.constants
-    mode, wanted = integer(node, "qk_matmul_output_mode", 0), _output(node, 3)
+    mode, wanted = node.integer("qk_matmul_output_mode", 0), _output(node, 3)
     finite = bool(np.isfinite(fixed).all())
     if heads % groups or np.isneginf(fixed.max(axis=-1)).any():
         return False  # or what has no keys, whose result is 0
@@ -55,10 +48,10 @@ def attention(p: Parts) -> bool:
     scores = p.add("MatMul", query, turned)
     if heads != groups:
         scores = p.add("Reshape", scores, apart)
-    scale = real(node, "scale", 0.0) or 1 / math.sqrt(width)
+    scale = node.real("scale", 0.0) or 1 / math.sqrt(width)
     scores = p.add("Mul", scores, np.array(scale, kind))
     stages = [scores, scores]
-    softcap = real(node, "softcap", 0.0)
+    softcap = node.real("softcap", 0.0)
     if softcap:
         cap = np.array(softcap, kind)
         scores = stages[1] = p.add("Mul", p.add("Tanh", p.add("Div", scores, cap)), cap)
@@ -78,7 +71,7 @@ def attention(p: Parts) -> bool:
     made = p.add("MatMul", shares, values)
     if heads != groups:
         made = p.add("Reshape", made, [batch, heads, rows, depth])
-    shape = shape_of(source, node, node.outputs[0])
+    shape = source.shape_of(node, node.outputs[0])
     if len(shape) == 3:
         made = p.add("Transpose", made, perm=(0, 2, 1, 3))
     p.add("Reshape", made, shape, output=node.outputs[0])
@@ -97,10 +90,10 @@ def _output(node: OnnxNode, index: int) -> str:
 def _heads(p: Parts, at: int) -> tuple[str, tuple[int, ...]]:
     """Input `at` as (batch, heads, rows, width), and this shape."""
     name = p.node.inputs[at]
-    shape = shape_of(p.source, p.node, name)
+    shape = p.source.shape_of(p.node, name)
     if len(shape) != 3:
         return name, shape
-    heads = integer(p.node, "kv_num_heads" if at else "q_num_heads", 1)
+    heads = p.node.integer("kv_num_heads" if at else "q_num_heads", 1)
     parted = [*shape[:2], heads, shape[2] // heads]
     value = p.add("Reshape", name, parted)
     batch, rows, _, width = parted
@@ -118,7 +111,7 @@ def _with_past(p: Parts, value: str, at: int, *, output: int) -> str:
 def _fixed_mask(p: Parts, shape: tuple[int, int], past: int) -> DoubleArray:
     """What is added to the scores and is known now, 0 and -inf mostly."""
     node, constants = p.node, p.source.constants
-    check_made(p.source, p.node, *shape)
+    p.source.check_made(p.node, *shape)
     mask: DoubleArray = np.zeros(shape)
     if _has(node, 3) and node.inputs[3] in constants:
         given = constants[node.inputs[3]]
@@ -129,15 +122,15 @@ def _fixed_mask(p: Parts, shape: tuple[int, int], past: int) -> DoubleArray:
     begin = np.full((1, 1, 1, 1), past)
     places = np.arange(shape[1])
     if _has(node, 6):
-        lengths = constant(p.source, p.node, 6)
+        lengths = p.source.constant(p.node, 6)
         filled = np.asarray(lengths).reshape(-1, 1, 1, 1)
         begin = filled - shape[0]
         mask = mask + np.where(places < filled, 0, -np.inf)
     ahead = places - (np.arange(shape[0])[:, None] + begin)
     before, after = (
-        integer(node, f"{side}_window_size", -1) for side in ("left", "right")
+        node.integer(f"{side}_window_size", -1) for side in ("left", "right")
     )
-    if integer(node, "is_causal", 0):
+    if node.integer("is_causal", 0):
         mask = mask + np.where(ahead <= 0, 0, -np.inf)
     if before >= 0:
         mask = mask + np.where(ahead >= -before, 0, -np.inf)

@@ -19,15 +19,7 @@ from neon8.operators.build import INT32, Build
 from neon8.operators.composition import Parts
 from neon8.operators.family import Family
 from neon8.operators.reference import Operand
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    constant,
-    failure,
-    integer,
-    shape_of,
-    weights,
-)
+from neon8.operators.source import OnnxNode, Source
 from neon8.operators.windows import MAX_EXTENT
 
 CORNERS = 4
@@ -98,22 +90,22 @@ def padded(p: Parts) -> bool:
 
 def import_suppression(source: Source, node: OnnxNode) -> Node:
     """NonMaxSuppression, padded."""
-    boxes, scores = (shape_of(source, node, name) for name in node.inputs[:2])
+    boxes, scores = (source.shape_of(node, name) for name in node.inputs[:2])
     fits = len(boxes) == len(scores) == 3 and boxes[2] == CORNERS
     if not fits or (boxes[0], boxes[1]) != (scores[0], scores[2]):
         text = f"boxes of shape {list(boxes)} and scores of shape {list(scores)}"
-        raise failure(source, node, f"{text} do not fit")
-    constant(source, node, 2)
+        raise source.failure(node, f"{text} do not fit")
+    source.constant(node, 2)
     rows = rows_of(source, node)
     if not rows or rows > MAX_EXTENT:
         text = f"gives {rows or 0} rows by its max_output_boxes_per_class; neon8 takes"
-        raise failure(source, node, f"{text} 1 to {MAX_EXTENT}: export it with another")
+        raise source.failure(node, f"{text} 1 to {MAX_EXTENT}: export it with another")
     overlap, threshold = (_real(source, node, at) for at in (3, 4))
-    centred = integer(node, "center_point_box", 0)
+    centred = node.integer("center_point_box", 0)
     overlap = 0.0 if overlap is None else overlap
     if not LEAST <= (overlap or LEAST) <= 1 or centred not in (0, 1):
         text = f"iou_threshold {overlap} or center_point_box {centred} is none"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     return Suppression(
         name=node.name,
         inputs=node.inputs[:2],
@@ -126,9 +118,9 @@ def import_suppression(source: Source, node: OnnxNode) -> Node:
 
 def _real(source: Source, node: OnnxNode, index: int) -> float | None:
     """Input `index`, one number that is a constant."""
-    given = weights(source, node, index)
+    given = source.weights(node, index)
     if given is not None and given.size != 1:
-        raise failure(source, node, f"{node.inputs[index]!r} is not one number")
+        raise source.failure(node, f"{node.inputs[index]!r} is not one number")
     return None if given is None else float(given.reshape(-1)[0])
 
 

@@ -31,18 +31,7 @@ from neon8.operators.qdq import Nodes, finish
 from neon8.operators.reference import Operand, as_float, leaky, one_nan, rounded
 from neon8.operators.scales import checked_slopes, clamp_of, slope_of, usable_scale
 from neon8.operators.selection import append_gather
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    failure,
-    float32,
-    integer,
-    integers,
-    made,
-    required,
-    shape_of,
-    weights,
-)
+from neon8.operators.source import OnnxNode, Source, float32
 from neon8.operators.split_weights import split
 from neon8.operators.subpixel import Subpixel, repeated, subpixel
 from neon8.operators.windows import pad_to_windows, tap, taps, window
@@ -303,25 +292,25 @@ class Conv2dF32Op(Op):
 
 def import_conv(source: Source, node: OnnxNode) -> Node:
     """Conv, of one or two spatial dimensions."""
-    shape = shape_of(source, node, node.inputs[0])
-    out = shape_of(source, node, node.outputs[0])
-    weight = required(source, node, 1)
+    shape = source.shape_of(node, node.inputs[0])
+    out = source.shape_of(node, node.outputs[0])
+    weight = source.required(node, 1)
     if weight.ndim != len(shape) or len(shape) < 3:
         text = f"weights of {weight.ndim} dimensions for an input of {len(shape)}"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     if weight.ndim == 3:
         weight = weight[:, :, :, np.newaxis]
     kernel = weight.shape[2 : len(shape)]
-    if integers(node, "kernel_shape") not in (None, kernel):
-        raise failure(source, node, "kernel_shape is not that of the weights")
-    groups = integer(node, "group", 1)
+    if node.integers("kernel_shape") not in (None, kernel):
+        raise source.failure(node, "kernel_shape is not that of the weights")
+    groups = node.integer("group", 1)
     channels = weight.shape[0]
     if groups < 1 or channels % groups or weight.shape[1] * groups != shape[1]:
         text = f"weights {list(weight.shape)} in {groups} groups do not fit"
-        raise failure(source, node, f"{text} {shape[1]} input channels")
-    bias = weights(source, node, 2)
+        raise source.failure(node, f"{text} {shape[1]} input channels")
+    bias = source.weights(node, 2)
     if bias is not None and bias.shape != (channels,):
-        raise failure(source, node, f"bias {list(bias.shape)} is not ({channels},)")
+        raise source.failure(node, f"bias {list(bias.shape)} is not ({channels},)")
     geometry = window(source, node, kernel=kernel, image=shape[2:], out=out[2:])
     return make_conv(
         node,
@@ -346,8 +335,7 @@ def make_conv(
     data: int = 0,
 ) -> Conv2d:
     """The Conv2d that stands for `node`, which reads input number `data`."""
-    return made(
-        node,
+    return node.made(
         Conv2d,
         data=data,
         weight=float32(weight),
@@ -382,7 +370,7 @@ def make_affine(
     A depthwise 1x1 convolution, which the pass fold_affine merges into the convolution
     before it.
     """
-    shape_of(source, node, node.outputs[0])
+    source.shape_of(node, node.outputs[0])
     return make_conv(
         node,
         factor.reshape(-1, 1, 1, 1),

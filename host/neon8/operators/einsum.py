@@ -9,7 +9,6 @@ import numpy as np
 
 from neon8.operators.composition import MAX_ELEMENTS, Parts
 from neon8.operators.family import Family
-from neon8.operators.source import failure, text
 
 ELLIPSIS = "..."
 FIRST_BROADCAST = 0x100
@@ -34,9 +33,9 @@ def einsum(p: Parts) -> bool:
         for axis, size in zip(axes, shape, strict=True):
             if sizes.setdefault(axis, size) != size:
                 if 1 not in (size, sizes[axis]):
-                    raise failure(p.source, p.node, "its axes do not agree")
+                    raise p.source.failure(p.node, "its axes do not agree")
                 text = "broadcasts an axis; export it with Expand"
-                raise failure(p.source, p.node, text)
+                raise p.source.failure(p.node, text)
         terms.append(_diagonal(p, Term(name, axes), shape))
     first, *others = terms
     for at, term in enumerate(others):
@@ -54,18 +53,18 @@ def einsum(p: Parts) -> bool:
 
 def _parsed(p: Parts) -> tuple[list[str], str]:
     """A letter for each axis of each input, and those of the output."""
-    equation = text(p.node, "equation", "").replace(" ", "")
+    equation = p.node.text("equation", "").replace(" ", "")
     left, arrow, right = equation.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(p.node.inputs):
-        raise failure(p.source, p.node, f"equation {equation!r} is of other inputs")
+        raise p.source.failure(p.node, f"equation {equation!r} is of other inputs")
     most = 0
     found = []
     for name, axes in zip(p.node.inputs, inputs, strict=True):
         before, dots, after = axes.partition(ELLIPSIS)
         count = len(_shape(p, name)) - len(before) - len(after)
         if count < 0 or (count and not dots) or "." in before + after:
-            raise failure(p.source, p.node, f"equation {equation!r} has other axes")
+            raise p.source.failure(p.node, f"equation {equation!r} has other axes")
         most = max(most, count)
         found.append((before, count, after))
     spread = "".join(chr(FIRST_BROADCAST + at) for at in range(most))
@@ -79,7 +78,7 @@ def _parsed(p: Parts) -> tuple[list[str], str]:
     wanted = right.replace(ELLIPSIS, spread)
     known = {axis for term in terms for axis in term}
     if len(set(wanted)) != len(wanted) or not known.issuperset(wanted):
-        raise failure(p.source, p.node, f"equation {equation!r} gives other axes")
+        raise p.source.failure(p.node, f"equation {equation!r} gives other axes")
     return terms, wanted
 
 
@@ -88,7 +87,7 @@ def _shape(p: Parts, name: str) -> tuple[int, ...]:
         return p.source.constants[name].shape
     shape = p.source.shapes.get(name)
     if shape is None or math.prod(shape) > MAX_ELEMENTS:
-        raise failure(p.source, p.node, f"the shape of {name!r} is not known")
+        raise p.source.failure(p.node, f"the shape of {name!r} is not known")
     return shape
 
 
@@ -124,7 +123,7 @@ def _product(p: Parts, a: Term, b: Term, later: str, sizes: Mapping[str, int]) -
     rows = [axis for axis in a.axes if axis not in b.axes]
     columns = [axis for axis in b.axes if axis not in a.axes]
     if math.prod(sizes[axis] for axis in (*batch, *rows, *columns)) > MAX_ELEMENTS:
-        raise failure(p.source, p.node, "makes a tensor too large for this")
+        raise p.source.failure(p.node, "makes a tensor too large for this")
     axes = "".join((*batch, *rows, *columns))
 
     def matrices(term: Term, *groups: list[str]) -> str:

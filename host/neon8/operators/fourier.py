@@ -11,7 +11,6 @@ import numpy as np
 from neon8.arrays import Array, DoubleArray
 from neon8.operators.composition import Parts
 from neon8.operators.family import Family
-from neon8.operators.source import constant, failure, integer, required, shape_of
 
 COMPLEX = 2
 """Values of a number, real and imaginary part."""
@@ -23,16 +22,16 @@ MOST = 1 << 13
 def transform(p: Parts) -> bool:
     """DFT along one axis of known length."""
     source, node = p.source, p.node
-    dims = list(shape_of(source, node, node.inputs[0]))
-    shape = shape_of(source, node, node.outputs[0])
+    dims = list(source.shape_of(node, node.inputs[0]))
+    shape = source.shape_of(node, node.outputs[0])
     rank = len(dims)
-    axis = integer(node, "axis", 1)
+    axis = node.integer("axis", 1)
     if source.opset >= 20:
         axis = _whole(p, 2, -2)
     if not -rank <= axis < rank - 1 or axis == -1:
-        raise failure(source, node, f"axis {axis} of {rank} dimensions")
+        raise source.failure(node, f"axis {axis} of {rank} dimensions")
     axis %= rank
-    inverse, half = (integer(node, name, 0) for name in ("inverse", "onesided"))
+    inverse, half = (node.integer(name, 0) for name in ("inverse", "onesided"))
     size = shape[axis]
     length = _whole(p, 1, size if inverse and half else dims[axis])
     if not 0 < length <= MOST:
@@ -61,16 +60,16 @@ def transform(p: Parts) -> bool:
 def frames(p: Parts) -> bool:
     """STFT of a real signal, as a convolution."""
     source, node = p.source, p.node
-    batch, length, *parts = shape_of(source, node, node.inputs[0])
+    batch, length, *parts = source.shape_of(node, node.inputs[0])
     if math.prod(parts) != 1:
         return False
     step = _whole(p, 1, 0)
-    window = None if _left_out(p, 2) else required(source, node, 2).astype(np.float64)
+    window = None if _left_out(p, 2) else source.required(node, 2).astype(np.float64)
     size = _whole(p, 3, length if window is None else window.size)
     if not 0 < size <= min(MOST, length) or step < 1:
         return False
     count = (length - size) // step + 1
-    bins = size // 2 + 1 if integer(node, "onesided", 1) else size
+    bins = size // 2 + 1 if node.integer("onesided", 1) else size
     matrix = _matrix(size, size, bins, 1, COMPLEX, inverse=False)
     kernels = matrix.transpose(2, 3, 1, 0).reshape(bins * COMPLEX, 1, size)
     if window is not None:
@@ -88,11 +87,11 @@ def _left_out(p: Parts, index: int) -> bool:
 
 def _whole(p: Parts, index: int, default: int) -> int:
     """Input `index`, a constant number."""
-    value = constant(p.source, p.node, index)
+    value = p.source.constant(p.node, index)
     if value is None:
         return default
     if value.size != 1:
-        raise failure(p.source, p.node, f"input {index} is not one number")
+        raise p.source.failure(p.node, f"input {index} is not one number")
     number: Array = value.reshape(-1)
     return int(number[0])
 

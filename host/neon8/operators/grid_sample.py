@@ -8,7 +8,6 @@ import numpy as np
 
 from neon8.operators.composition import Part, Parts
 from neon8.operators.family import Family
-from neon8.operators.source import failure, integer, shape_of, text
 
 TAPS = {"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4, "bicubic": 4}
 """Of each mode, along an axis; opset 16 has other names."""
@@ -23,12 +22,12 @@ def grid_sample(p: Parts) -> bool:
     p.in_float = True
     source, node = p.source, p.node
     x, grid = node.inputs
-    dims, out = (shape_of(source, node, name) for name in (x, node.outputs[0]))
+    dims, out = (source.shape_of(node, name) for name in (x, node.outputs[0]))
     if len(dims) != 4:
-        raise failure(source, node, f"of {len(dims)} dimensions is not supported")
-    mode, padding = text(node, "mode", "linear"), text(node, "padding_mode", "zeros")
+        raise source.failure(node, f"of {len(dims)} dimensions is not supported")
+    mode, padding = node.text("mode", "linear"), node.text("padding_mode", "zeros")
     if mode not in TAPS or padding not in PADDINGS:
-        raise failure(source, node, f"mode {mode!r} with {padding!r} is unknown")
+        raise source.failure(node, f"mode {mode!r} with {padding!r} is unknown")
     batch, channels, height, width = dims
     pixels = out[2] * out[3]
     rows = p.add("Reshape", x, [batch, channels, height * width])
@@ -64,7 +63,7 @@ def _taps(
     p: Parts, place: str, size: int, count: int, padding: str
 ) -> list[tuple[str, str]]:
     """Along one axis the places, from 0 on, and the weights; "" for 1."""
-    align = integer(p.node, "align_corners", 0)
+    align = p.node.integer("align_corners", 0)
     factor = (size - 1) / 2 if align else size / 2
     x = p.add("Mul", p.add("Add", place, 1.0), factor)
     if not align:

@@ -22,15 +22,7 @@ from neon8.operators.family import Family
 from neon8.operators.floats import TWO_VALUES
 from neon8.operators.movement import append_reshape, axis_of, reshaped
 from neon8.operators.reference import Operand, one_nan
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    dims_of,
-    failure,
-    fitting,
-    integer,
-    text,
-)
+from neon8.operators.source import OnnxNode, Source
 from neon8.operators.windows import MAX_EXTENT
 
 MOST_PARTS = 8
@@ -180,7 +172,7 @@ def _elements(source: Source, node: OnnxNode) -> Places:
     axis = axis_of(source, node, len(shape), default=0)
     if len(shape) != len(taken) or _others(shape, axis) != _others(taken, axis):
         detail = f"indices of shape {list(taken)} of values of shape {list(shape)}"
-        raise failure(source, node, f"{detail} are not supported")
+        raise source.failure(node, f"{detail} are not supported")
     return Places(
         outer=math.prod(shape[:axis]),
         count=taken[axis],
@@ -224,11 +216,11 @@ def import_gather_nd(source: Source, node: OnnxNode) -> Node:
 def _tuples(source: Source, node: OnnxNode) -> Places:
     """The last axis of the indices has a number for each of the first axes."""
     shape, taken = (shape_of(source, node, name) for name in node.inputs[:2])
-    batch = integer(node, "batch_dims", 0)
+    batch = node.integer("batch_dims", 0)
     parts = taken[-1] if taken else 0
     if not 0 <= batch < len(taken) or not 0 < parts <= len(shape) - batch:
         detail = f"indices of shape {list(taken)} of values of shape {list(shape)}"
-        raise failure(source, node, f"{detail} with batch_dims {batch} name nothing")
+        raise source.failure(node, f"{detail} with batch_dims {batch} name nothing")
     return Places(
         outer=math.prod(shape[:batch]),
         count=math.prod(taken[batch:-1]),
@@ -258,14 +250,14 @@ def import_scatter_elements(source: Source, node: OnnxNode) -> Node:
 
 
 def _scatter(source: Source, node: OnnxNode, places: Places) -> Node:
-    reduction = text(node, "reduction", "none")
+    reduction = node.text("reduction", "none")
     if reduction not in FUNCTIONS:
-        raise failure(source, node, f"reduction {reduction!r} is unknown")
+        raise source.failure(node, f"reduction {reduction!r} is unknown")
     function = FUNCTIONS[reduction]
     given = shape_of(source, node, node.inputs[2])
     if math.prod(given) != math.prod(places.others):
         detail = f"updates of shape {list(given)} are not as many as its indices name"
-        raise failure(source, node, detail)
+        raise source.failure(node, detail)
     kind: type[Put] = Accumulate if function in ("add", "multiply") else Put
     made = indexed(source, node, kind, places)
     return replace(made, function=function)
@@ -275,23 +267,23 @@ def shape_of(source: Source, node: OnnxNode, name: str) -> tuple[int, ...]:
     """The dimensions of an operand, which may be a constant."""
     value = source.constants.get(name)
     if value is None:
-        return dims_of(source, node, name)
+        return source.dims_of(node, name)
     if value.size == 0:
-        raise failure(source, node, f"constant {name!r} is empty")
+        raise source.failure(node, f"constant {name!r} is empty")
     return value.shape
 
 
 def indexed(source: Source, node: OnnxNode, kind: type[N], places: Places) -> N:
     """The node of the Graph."""
-    dims_of(source, node, node.outputs[0])
+    source.dims_of(node, node.outputs[0])
     constants = {
-        at: fitting(source, node, name)
+        at: source.fitting(node, name)
         for at, name in enumerate(node.inputs)
         if name in source.constants
     }
     sizes = math.prod(shape_of(source, node, node.inputs[0]))
     if sizes != math.prod((places.outer, *places.sizes, places.inner)):
-        raise failure(source, node, "its indices and its values do not fit")
+        raise source.failure(node, "its indices and its values do not fit")
     places = replace(
         places,
         by_outer=places.by_outer and places.outer > 1,
@@ -301,7 +293,7 @@ def indexed(source: Source, node: OnnxNode, kind: type[N], places: Places) -> N:
         places, rows = _runs(places, _rows(source, node, places, constants[1]))
         constants[1] = rows
     if max(*places.data, *places.others, *places.indices) > MAX_EXTENT:
-        raise failure(source, node, "its tensors have too many rows")
+        raise source.failure(node, "its tensors have too many rows")
     return kind(
         name=node.name,
         inputs=tuple(name for name in node.inputs if name not in source.constants),
@@ -319,7 +311,7 @@ def _rows(
     rows = np.zeros(given.shape[1:], np.int64)
     for at, size in zip(given, places.sizes, strict=True):
         if at.min() < -size or at.max() >= size:
-            raise failure(source, node, f"an index is outside {size} values")
+            raise source.failure(node, f"an index is outside {size} values")
         rows = rows * size + at % size
     return rows
 

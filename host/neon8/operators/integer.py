@@ -24,18 +24,7 @@ from neon8.operators.layout import by_value, with_constants
 from neon8.operators.movement import append_reshape, import_reshape
 from neon8.operators.pointwise import Pointwise
 from neon8.operators.reference import Operand
-from neon8.operators.source import (
-    Convert,
-    OnnxNode,
-    Source,
-    constant,
-    dims_of,
-    failure,
-    fitting,
-    integer,
-    made,
-    text,
-)
+from neon8.operators.source import Convert, OnnxNode, Source
 
 BITS = {
     "int8": 8,
@@ -153,22 +142,22 @@ class CompareOp(Op):
 def cast(source: Source, node: OnnxNode) -> Node:
     """Cast and CastLike.  float16 and float64 are computed as float32."""
     for name in (node.inputs[0], node.outputs[0]):
-        dims_of(source, node, name)
+        source.dims_of(node, name)
     given, wanted = (source.types[n] for n in (node.inputs[0], node.outputs[0]))
     if given in FLOATS and wanted in FLOATS:
         if wanted == "float8_e8m0fnu" and given != wanted:
-            raise failure(source, node, f"to {wanted} is not supported")
-        rounding = narrowed(wanted, saturates=bool(integer(node, "saturate", 1)))
+            raise source.failure(node, f"to {wanted} is not supported")
+        rounding = narrowed(wanted, saturates=bool(node.integer("saturate", 1)))
         if rounding is None:
             return import_reshape(source, node)
-        return made(node, Pointwise, function=rounding)
+        return node.made(Pointwise, function=rounding)
     if wanted in FLOATS:
-        return made(node, ToFloat)
+        return node.made(ToFloat)
     if wanted == "bool" and given != "bool":
         zero = np.zeros((), np.float32 if given in FLOATS else np.int32)
-        return made(node, Folded, function="equal", constants={1: zero}, then=NOT)
+        return node.made(Folded, function="equal", constants={1: zero}, then=NOT)
     if given in FLOATS:
-        return made(node, ToInteger, then=wrapped(wanted))
+        return node.made(ToInteger, then=wrapped(wanted))
     if _holds(wanted, given):
         return import_reshape(source, node)
     (function, mask), *then = wrapped(wanted)
@@ -205,15 +194,15 @@ def folded(
 ) -> Node:
     """Of all operands.  backwards: from the last.  wraps: it may leave its type."""
     names = node.inputs[::-1] if backwards else node.inputs
-    dims_of(source, node, node.outputs[0])
+    source.dims_of(node, node.outputs[0])
     tensors = tuple(name for name in names if name not in source.constants)
     for name in tensors:
-        dims_of(source, node, name)
+        source.dims_of(node, name)
     if len(names) == 1:
         return import_reshape(source, node)
     extreme = function in EXTREMES
     constants = {
-        place: _limited(source, name) if extreme else fitting(source, node, name)
+        place: _limited(source, name) if extreme else source.fitting(node, name)
         for place, name in enumerate(names)
         if name in source.constants
     }
@@ -246,7 +235,7 @@ def with_number(
 ) -> Node:
     """Of its first input and a number.  first: that stands before it."""
     for name in (node.inputs[0], node.outputs[0]):
-        dims_of(source, node, name)
+        source.dims_of(node, name)
     more = wrapped(source.types[node.outputs[0]]) if wraps else ()
     return _with_number(node, function, value, first=first, then=(*then, *more))
 
@@ -255,7 +244,7 @@ def _with_number(
     node: OnnxNode, function: str, value: int, *, first: bool = False, then: Then = ()
 ) -> Folded:
     constants = {0 if first else 1: np.array(value, np.int32)}
-    return made(node, Folded, function=function, constants=constants, then=then)
+    return node.made(Folded, function=function, constants=constants, then=then)
 
 
 def clip(source: Source, node: OnnxNode) -> Node:
@@ -263,11 +252,9 @@ def clip(source: Source, node: OnnxNode) -> Node:
     bounds = ((1, "maximum"), (2, "minimum"))
     found: list[tuple[str, int]] = []
     for place, function in bounds:
-        value = constant(source, node, place)
+        value = source.constant(node, place)
         if value is not None and value.size != 1:
-            raise failure(
-                source, node, f"bound {node.inputs[place]!r} is not one value"
-            )
+            raise source.failure(node, f"bound {node.inputs[place]!r} is not one value")
         if value is not None:
             limit = _limited(source, node.inputs[place])
             found.append((function, int(limit.reshape(-1)[0])))
@@ -279,13 +266,13 @@ def clip(source: Source, node: OnnxNode) -> Node:
 
 def modulo(source: Source, node: OnnxNode) -> Node:
     """Mod of integers, of the sign of the divisor or, with fmod, of the dividend."""
-    function = "remainder" if integer(node, "fmod", 0) else "modulo"
+    function = "remainder" if node.integer("fmod", 0) else "modulo"
     return folded(source, node, function=function)
 
 
 def is_nan(source: Source, node: OnnxNode) -> Node:
     """IsNaN: what is not equal to itself."""
-    dims_of(source, node, node.inputs[0])
+    source.dims_of(node, node.inputs[0])
     both = (node.inputs[0], node.inputs[0])
     output = node.outputs[0]
     return Folded(
@@ -297,16 +284,16 @@ def is_infinite(
     source: Source, node: OnnxNode
 ) -> Folded | tuple[GraphTensor | Node, ...]:
     """IsInf: what is beyond the largest float32, on either side or on one."""
-    shape = dims_of(source, node, node.inputs[0])
+    shape = source.dims_of(node, node.inputs[0])
     upper, lower = (
-        integer(node, f"detect_{name}", 1) for name in ("positive", "negative")
+        node.integer(f"detect_{name}", 1) for name in ("positive", "negative")
     )
     if not (upper or lower):
-        raise failure(source, node, "detects nothing")
+        raise source.failure(node, "detects nothing")
     largest = np.finfo(np.float32).max
     place, limit = (0, largest) if upper else (1, -largest)
     constants = {place: np.array(limit, np.float32)}
-    found = made(node, Folded, function="less", constants=constants)
+    found = node.made(Folded, function="less", constants=constants)
     if not (upper and lower):
         return found
     size = GraphTensor(f"{node.outputs[0]}_size", shape, hidden=True)
@@ -325,17 +312,15 @@ def power(source: Source, node: OnnxNode) -> Node:
     value = source.constants.get(exponent)
     kind = source.types.get(exponent) if value is None else value.dtype.name
     if kind in FLOATS:
-        raise failure(source, node, "of integers has exponents that are none")
+        raise source.failure(node, "of integers has exponents that are none")
     return folded(source, node, function="power", wraps=True)
 
 
 def shift(source: Source, node: OnnxNode) -> Node:
     """BitShift."""
-    direction = text(node, "direction", "").lower()
+    direction = node.text("direction", "").lower()
     if direction not in ("left", "right"):
-        raise failure(
-            source, node, f"direction {direction!r} is neither LEFT nor RIGHT"
-        )
+        raise source.failure(node, f"direction {direction!r} is neither LEFT nor RIGHT")
     return folded(source, node, function=f"shift_{direction}", wraps=True)
 
 

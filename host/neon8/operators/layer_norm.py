@@ -34,18 +34,7 @@ from neon8.operators.pooling import PoolF32Op
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.reference import Operand, leaky, rounded
 from neon8.operators.scales import clamp_of, slope_of
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    failure,
-    integer,
-    integers,
-    made,
-    real,
-    required,
-    shape_of,
-    weights,
-)
+from neon8.operators.source import OnnxNode, Source
 
 Made = Node | tuple[Node | graph.Tensor, ...]
 
@@ -124,14 +113,14 @@ def _over_axes(source: Source, node: OnnxNode, *, centred: bool) -> Made:
     axes: what a pattern or another layout made of the node, see graph/normalized.py.
     """
     name, out = node.inputs[0], node.outputs[0]
-    dims = shape_of(source, node, name)
-    if integers(node, "axes") is not None:
+    dims = source.shape_of(node, name)
+    if node.integers("axes") is not None:
         values = _values(source, node, (dims[1],))
         return _node(source, node, values, centred=centred)
-    axis = integer(node, "axis", -1)
+    axis = node.integer("axis", -1)
     axis += len(dims) if axis < 0 else 0
     if not 0 <= axis < len(dims):
-        raise failure(source, node, f"axis {axis} is none of {list(dims)}")
+        raise source.failure(node, f"axis {axis} is none of {list(dims)}")
     count = math.prod(dims[axis:])
     values = _values(source, node, dims[axis:])
     layer = _node(source, node, values, centred=centred)
@@ -146,11 +135,11 @@ def _over_axes(source: Source, node: OnnxNode, *, centred: bool) -> Made:
 
 def group_normalization(source: Source, node: OnnxNode) -> Node:
     """GroupNormalization, with a constant scale and bias for each channel."""
-    dims = shape_of(source, node, node.inputs[0])
-    groups = integer(node, "num_groups", 0)
+    dims = source.shape_of(node, node.inputs[0])
+    groups = node.integer("num_groups", 0)
     if len(dims) < 3 or groups < 1 or dims[1] % groups:
         text = f"num_groups {groups} does not divide the channels of {list(dims)}"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     values = _values(source, node, dims[1:2])
     return _node(source, node, values, groups=groups, image=True)
 
@@ -161,7 +150,7 @@ def _values(
     """Scale and bias of `dims`, flat; a bias that is left out is 0."""
     found = []
     for index in (1, 2):
-        value = required(source, node, 1) if index == 1 else weights(source, node, 2)
+        value = source.required(node, 1) if index == 1 else source.weights(node, 2)
         value = np.zeros(1, np.float32) if value is None else value
         wide = (1,) * max(value.ndim - len(dims), 0) + dims
         fits = value.ndim <= len(wide) and all(
@@ -170,11 +159,11 @@ def _values(
         )
         if not fits:
             text = f"input {index} {list(value.shape)} does not fit {list(dims)}"
-            raise failure(source, node, text)
+            raise source.failure(node, text)
         full = np.broadcast_to(value, wide).reshape(-1)
         if not (np.abs(full) <= LARGEST).all():
             text = f"input {index} has values beyond +-{LARGEST:g}"
-            raise failure(source, node, text)
+            raise source.failure(node, text)
         found.append(full.astype(np.float32))
     return found[0], found[1]
 
@@ -188,11 +177,10 @@ def _node(
     image: bool = False,
     centred: bool = True,
 ) -> Normalization:
-    epsilon = real(node, "epsilon", 1e-5)
+    epsilon = node.real("epsilon", 1e-5)
     if not 1 / LARGEST <= epsilon <= LARGEST:
-        raise failure(source, node, f"epsilon {epsilon:.4g} is outside 1e-30 .. 1e30")
-    return made(
-        node,
+        raise source.failure(node, f"epsilon {epsilon:.4g} is outside 1e-30 .. 1e30")
+    return node.made(
         Normalization,
         gamma=values[0],
         beta=values[1],
@@ -336,8 +324,8 @@ def last_axis_layout(
 ) -> Converted | None:
     """Over the last axis alone, which are the channels in the other order."""
     dims = source.shapes.get(node.inputs[0], ())
-    last = integer(node, "axis", -1) in (-1, len(dims) - 1)
-    if not last or integers(node, "axes") is not None or layout.axis(-1) != 1:
+    last = node.integer("axis", -1) in (-1, len(dims) - 1)
+    if not last or node.integers("axes") is not None or layout.axis(-1) != 1:
         return None
     return Converted(with_attributes(node, axes=(1,)), {})
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.operators.source import OnnxNode, Source, integer
+from neon8.operators.source import OnnxNode, Source
 
 Order = tuple[int, ...]
 
@@ -66,7 +66,7 @@ def by_value(_source: Source, node: OnnxNode, _layout: Layout) -> Converted | No
 
 def along_axis(_source: Source, node: OnnxNode, layout: Layout) -> Converted | None:
     """Concat, Split."""
-    axis = layout.axis(integer(node, "axis", 0))
+    axis = layout.axis(node.integer("axis", 0))
     if axis is None:
         return None
     return Converted(with_attributes(node, axis=axis), {})

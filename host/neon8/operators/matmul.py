@@ -34,7 +34,7 @@ from neon8.operators.family import Family
 from neon8.operators.qdq import Nodes, clamp, end
 from neon8.operators.reference import Operand, as_float, rounded
 from neon8.operators.scales import SCALE_MAX, clamp_of
-from neon8.operators.source import OnnxNode, Source, failure, shape_of
+from neon8.operators.source import OnnxNode, Source
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.weights import multiplier_ok
 
@@ -139,12 +139,12 @@ def import_product(
     shapes = [
         constant.shape
         if constant is not None and at == side
-        else shape_of(source, node, node.inputs[at])
+        else source.shape_of(node, node.inputs[at])
         for at in (0, 1)
     ]
     if not all(shapes):
-        raise failure(source, node, "of a tensor that has no dimensions")
-    out = shape_of(source, node, node.outputs[0])
+        raise source.failure(node, "of a tensor that has no dimensions")
+    out = source.shape_of(node, node.outputs[0])
     batch = np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2])
     views = [
         natural(shape, batch, turn=turn, row=at == 0)
@@ -153,14 +153,14 @@ def import_product(
     depth, second_depth = views[0].sizes[-1], views[1].sizes[-2]
     if depth != second_depth:
         text = f"rows of {depth} values by columns of {second_depth}"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     if depth > MOST_PRODUCTS:
         text = f"adds up {depth} products; int32 is proved to hold {MOST_PRODUCTS}"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     vectors = tuple(-1 - at for at in (0, 1) if len(shapes[1 - at]) == 1)
     sizes = (*batch, views[0].sizes[-2], views[1].sizes[-1])
     if out != tuple(n for at, n in enumerate(sizes, -len(sizes)) if at not in vectors):
-        raise failure(source, node, f"its output is {list(out)}, not {list(sizes)}")
+        raise source.failure(node, f"its output is {list(out)}, not {list(sizes)}")
     result = whole(nchw(out)).along(sizes)
     if result is None:
         raise ValueError(out)

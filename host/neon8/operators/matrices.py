@@ -20,17 +20,7 @@ from neon8.operators.composition import Parts, broadcasts
 from neon8.operators.convolution import make_conv
 from neon8.operators.family import Family
 from neon8.operators.matmul import import_product
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    UnsupportedError,
-    failure,
-    integer,
-    real,
-    required,
-    shape_of,
-    weights,
-)
+from neon8.operators.source import OnnxNode, Source, UnsupportedError
 
 Made = Node | tuple[Node | Tensor, ...]
 
@@ -44,16 +34,14 @@ def matmul(source: Source, node: OnnxNode) -> Made:
     side = constant_side(source, node)
     if side is None:
         return import_product(source, node)
-    weight = required(source, node, side)
-    shape = shape_of(source, node, node.inputs[1 - side])
+    weight = source.required(node, side)
+    shape = source.shape_of(node, node.inputs[1 - side])
     if not shape:
-        raise failure(
-            source, node, f"input {node.inputs[1 - side]!r} has no dimensions"
-        )
+        raise source.failure(node, f"input {node.inputs[1 - side]!r} has no dimensions")
     while weight.ndim > MATRIX and len(weight) == 1:
         weight = weight[0]
     if weight.ndim > MATRIX:
-        value = required(source, node, side)
+        value = source.required(node, side)
         return import_product(source, node, constant=value, side=side)
     if side == 0:
         matrix = weight.reshape(-1, weight.shape[-1])
@@ -69,12 +57,12 @@ def gemm(source: Source, node: OnnxNode) -> Made:
     side = constant_side(source, node)
     if side is None:
         return _gemm_of_tensors(source, node)
-    matrix: FloatArray | DoubleArray = required(source, node, side)
-    shape = shape_of(source, node, node.inputs[1 - side])
-    alpha = real(node, "alpha", 1.0)
+    matrix: FloatArray | DoubleArray = source.required(node, side)
+    shape = source.shape_of(node, node.inputs[1 - side])
+    alpha = node.real("alpha", 1.0)
     if alpha != 1:
         matrix = matrix.astype(np.float64) * alpha
-    turned = [bool(integer(node, name, 0)) for name in ("transA", "transB")]
+    turned = [bool(node.integer(name, 0)) for name in ("transA", "transB")]
     # Made (O, K), by which the columns of a matrix (K, N) are multiplied.
     matrix = matrix.T if turned[side] == bool(side == 0) else matrix
     bias = _bias(source, node, len(matrix), side)
@@ -103,11 +91,11 @@ def constant_side(source: Source, node: OnnxNode) -> int | None:
 
 
 def _gemm_of_tensors(source: Source, node: OnnxNode) -> Made:
-    alpha = real(node, "alpha", 1.0)
+    alpha = node.real("alpha", 1.0)
     if not 0 < alpha < np.inf or (len(node.inputs) > MATRIX and node.inputs[MATRIX]):
         text = "of two tensors has a C, or an alpha that is not above 0; export it as"
-        raise failure(source, node, f"{text} MatMul, Mul and Add")
-    turns = [bool(integer(node, name, 0)) for name in ("transA", "transB")]
+        raise source.failure(node, f"{text} MatMul, Mul and Add")
+    turns = [bool(node.integer(name, 0)) for name in ("transA", "transB")]
     return import_product(source, node, (turns[0], turns[1]), alpha)
 
 
@@ -170,7 +158,7 @@ def between(
 
 def _unless_so(source: Source, node: OnnxNode, name: str, dims: View) -> Tensor | None:
     """Tensor `name` as a matrix, None if it is one already."""
-    same = shape_of(source, node, name) == dims
+    same = source.shape_of(node, name) == dims
     return None if same else rearranged.reshaped(name, dims, "matrix")
 
 
@@ -179,20 +167,20 @@ def _check(
 ) -> None:
     if matrix.shape[1] != size:
         text = f"a matrix of {matrix.shape[1]} rows for vectors of {size} values"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
 
 
 def _bias(source: Source, node: OnnxNode, channels: int, side: int) -> DoubleArray:
     """beta C, one value for each channel: of the columns of the result if side is 1."""
-    c = weights(source, node, 2)
+    c = source.weights(node, 2)
     if c is None:
         return np.zeros(channels)
-    bias = c.astype(np.float64) * real(node, "beta", 1.0)
+    bias = c.astype(np.float64) * node.real("beta", 1.0)
     shape = (*(1,) * (MATRIX - bias.ndim), *bias.shape)
     shape = shape if side == 1 else shape[::-1]
     if len(shape) != MATRIX or shape[0] != 1 or shape[1] not in (1, channels):
         text = f"C {list(c.shape)} is not one value per output; export it as a MatMul"
-        raise failure(source, node, f"{text} and an Add")
+        raise source.failure(node, f"{text} and an Add")
     return np.array(np.broadcast_to(bias.reshape(-1), (channels,)))
 
 
@@ -202,14 +190,14 @@ def with_sum(p: Parts) -> bool:
     if len(node.inputs) <= MATRIX or not node.inputs[MATRIX]:
         return False
     side = constant_side(source, node)
-    out = shape_of(source, node, node.outputs[0])
+    out = source.shape_of(node, node.outputs[0])
     with suppress(UnsupportedError):
         if side is not None:
             _bias(source, node, out[side], side)
             return False
     if not broadcasts(p, node.inputs[MATRIX], out):
         return False
-    beta = real(node, "beta", 1.0)
+    beta = node.real("beta", 1.0)
     kept = {name: v for name, v in node.attributes.items() if name != "beta"}
     product = p.result("Gemm")
     p.append("Gemm", node.inputs[:MATRIX], (product,), kept, layer=True)

@@ -19,18 +19,7 @@ from neon8.operators.family import Family, Lower
 from neon8.operators.layout import Converted, Layout, along_axis, by_value
 from neon8.operators.qdq import Nodes, end, shaped, value_of
 from neon8.operators.reference import Operand
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    constant,
-    dims_of,
-    failure,
-    fitting,
-    integer,
-    integers,
-    made,
-    text,
-)
+from neon8.operators.source import OnnxNode, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,10 +165,10 @@ class PermuteOp(Op):
 
 def import_reshape(source: Source, node: OnnxNode) -> Node:
     """Flatten, Reshape, Squeeze, Unsqueeze, Identity, Dropout: the same values."""
-    have, want = (dims_of(source, node, n[0]) for n in (node.inputs, node.outputs))
+    have, want = (source.dims_of(node, n[0]) for n in (node.inputs, node.outputs))
     if math.prod(have) != math.prod(want):
-        raise failure(source, node, f"{list(have)} cannot be shaped {list(want)}")
-    return made(node, Reshape)
+        raise source.failure(node, f"{list(have)} cannot be shaped {list(want)}")
+    return node.made(Reshape)
 
 
 BOOL_MASK = 12
@@ -188,16 +177,16 @@ BOOL_MASK = 12
 
 def import_dropout(source: Source, node: OnnxNode) -> Node:
     """Dropout, which does nothing at inference."""
-    training = constant(source, node, 2)
+    training = source.constant(node, 2)
     if training is not None and training.any():
-        raise failure(source, node, "training_mode is set; export for inference")
+        raise source.failure(node, "training_mode is set; export for inference")
     return import_reshape(source, node)
 
 
 def with_mask(p: Parts) -> bool:
     """Dropout of which the mask is used; without training all of it is true."""
     x, used = p.node.inputs[0], p.node.outputs[1:2]
-    training = constant(p.source, p.node, 2)
+    training = p.source.constant(p.node, 2)
     dropped = training is not None and training.any()
     if not any(used) or dropped or p.source.opset < BOOL_MASK:
         return False
@@ -208,17 +197,17 @@ def with_mask(p: Parts) -> bool:
 
 def import_concat(source: Source, node: OnnxNode) -> Node:
     """Concat along any axis."""
-    shape = dims_of(source, node, node.outputs[0])
+    shape = source.dims_of(node, node.outputs[0])
     inputs = [n for n in node.inputs if 0 not in source.shapes.get(n, ())]
     node = replace(node, inputs=tuple(inputs))
     constants = {
-        place: fitting(source, node, name)
+        place: source.fitting(node, name)
         for place, name in enumerate(node.inputs)
         if name in source.constants
     }
     tensors = tuple(name for name in node.inputs if name not in source.constants)
     for name in tensors:
-        dims_of(source, node, name)
+        source.dims_of(node, name)
     axis = axis_of(source, node, len(shape), default=1)
     if len(node.inputs) == 1:
         return import_reshape(source, node)
@@ -234,18 +223,18 @@ def import_concat(source: Source, node: OnnxNode) -> Node:
 
 def axis_of(source: Source, node: OnnxNode, rank: int, *, default: int) -> int:
     """The attribute `axis`, counted from the front.  GraphError: there is none such."""
-    axis = integer(node, "axis", default)
+    axis = node.integer("axis", default)
     if not -rank <= axis < rank:
-        raise failure(source, node, f"axis {axis} of {rank} dimensions")
+        raise source.failure(node, f"axis {axis} of {rank} dimensions")
     return axis % rank
 
 
 def import_transpose(source: Source, node: OnnxNode) -> Node:
     """Transpose."""
-    shape = dims_of(source, node, node.inputs[0])
-    order = integers(node, "perm") or tuple(reversed(range(len(shape))))
+    shape = source.dims_of(node, node.inputs[0])
+    order = node.integers("perm") or tuple(reversed(range(len(shape))))
     if sorted(order) != list(range(len(shape))):
-        raise failure(source, node, f"perm {list(order)} of {len(shape)} dimensions")
+        raise source.failure(node, f"perm {list(order)} of {len(shape)} dimensions")
     return import_permute(source, node, shape, order)
 
 
@@ -253,8 +242,8 @@ def import_depth_to_space(source: Source, node: OnnxNode) -> Node:
     """DepthToSpace, whose mode says how channels and blocks are nested."""
     n, c, h, w, block = _blocks(source, node)
     if c % (block * block):
-        raise failure(source, node, f"{c} channels do not make blocks of {block}")
-    mode = text(node, "mode", "DCR")
+        raise source.failure(node, f"{c} channels do not make blocks of {block}")
+    mode = node.text("mode", "DCR")
     each = c // (block * block)
     if mode == "DCR":
         return import_permute(
@@ -264,36 +253,36 @@ def import_depth_to_space(source: Source, node: OnnxNode) -> Node:
         return import_permute(
             source, node, (n, each, block, block, h, w), (0, 1, 4, 2, 5, 3)
         )
-    raise failure(source, node, f"mode {mode!r} is neither DCR nor CRD")
+    raise source.failure(node, f"mode {mode!r} is neither DCR nor CRD")
 
 
 def import_space_to_depth(source: Source, node: OnnxNode) -> Node:
     """SpaceToDepth."""
     n, c, h, w, block = _blocks(source, node)
     if h % block or w % block:
-        raise failure(source, node, f"{h} x {w} pixels do not make blocks of {block}")
+        raise source.failure(node, f"{h} x {w} pixels do not make blocks of {block}")
     view = n, c, h // block, block, w // block, block
     return import_permute(source, node, view, (0, 3, 5, 1, 2, 4))
 
 
 def _blocks(source: Source, node: OnnxNode) -> tuple[int, int, int, int, int]:
     """The four dimensions of the input, and the size of a block."""
-    shape = dims_of(source, node, node.inputs[0])
-    block = integer(node, "blocksize", 0)
+    shape = source.dims_of(node, node.inputs[0])
+    block = node.integer("blocksize", 0)
     if len(shape) != 4 or not 1 <= block <= max(shape):
         detail = f"blocks of {block} of an input of shape {list(shape)}"
-        raise failure(source, node, detail)
+        raise source.failure(node, detail)
     n, c, h, w = shape
     return n, c, h, w, block
 
 
 def import_permute(source: Source, node: OnnxNode, view: View, order: View) -> Node:
     """The node for values that are turned around, or only reshaped."""
-    dims_of(source, node, node.outputs[0])
+    source.dims_of(node, node.outputs[0])
     view, order = squeezed(view, order)
     if order == tuple(range(len(order))):
         return import_reshape(source, node)
-    return made(node, Permute, view=view, order=order)
+    return node.made(Permute, view=view, order=order)
 
 
 def change_concat(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:

@@ -25,16 +25,7 @@ from neon8.operators.pooling import PoolF32Op
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.reference import Operand, leaky, rounded
 from neon8.operators.scales import clamp_of, slope_of
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    failure,
-    integer,
-    made,
-    real,
-    required,
-    shape_of,
-)
+from neon8.operators.source import OnnxNode, Source
 from neon8.quant import elementary
 
 
@@ -86,54 +77,54 @@ LARGEST_SIZE = 1 << 20
 
 def batch_normalization(source: Source, node: OnnxNode) -> Node:
     """BatchNormalization with the statistics of training."""
-    shape = shape_of(source, node, node.inputs[0])
-    if integer(node, "training_mode", 0):
+    shape = source.shape_of(node, node.inputs[0])
+    if node.integer("training_mode", 0):
         text = "training_mode is not supported; export for inference"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     scale, shift, mean, variance = (
-        required(source, node, index).astype(np.float64) for index in (1, 2, 3, 4)
+        source.required(node, index).astype(np.float64) for index in (1, 2, 3, 4)
     )
-    if not integer(node, "spatial", 1) and scale.ndim > 1:
+    if not node.integer("spatial", 1) and scale.ndim > 1:
         text = f"has parameters {list(scale.shape)}, not one for each channel"
         text += " (spatial=0); export it as Mul and Add"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     channels = shape[1] if len(shape) > 1 else 1
     if any(value.shape != (channels,) for value in (scale, shift, mean, variance)):
-        raise failure(source, node, f"its constants are not ({channels},)")
-    deviation = variance + real(node, "epsilon", 1e-5)
+        raise source.failure(node, f"its constants are not ({channels},)")
+    deviation = variance + node.real("epsilon", 1e-5)
     if deviation.min() <= 0:
-        raise failure(source, node, "variance + epsilon is not positive")
+        raise source.failure(node, "variance + epsilon is not positive")
     factor = scale / np.sqrt(deviation)
     return make_affine(source, node, 0, factor, shift - mean * factor)
 
 
 def instance_normalization(source: Source, node: OnnxNode) -> Node:
     """InstanceNormalization: mean and variance are those of the image itself."""
-    shape = shape_of(source, node, node.inputs[0])
-    gamma, beta = (required(source, node, index) for index in (1, 2))
+    shape = source.shape_of(node, node.inputs[0])
+    gamma, beta = (source.required(node, index) for index in (1, 2))
     if len(shape) < 3 or any(value.shape != (shape[1],) for value in (gamma, beta)):
         text = f"scale and B are not one value per channel of {list(shape)}"
-        raise failure(source, node, text)
-    epsilon = real(node, "epsilon", 1e-5)
+        raise source.failure(node, text)
+    epsilon = node.real("epsilon", 1e-5)
     if not 1e-30 <= epsilon <= 1e30:
-        raise failure(source, node, f"epsilon {epsilon:.4g} is outside 1e-30 .. 1e30")
-    return made(node, InstanceNorm, gamma=gamma, beta=beta, epsilon=epsilon)
+        raise source.failure(node, f"epsilon {epsilon:.4g} is outside 1e-30 .. 1e30")
+    return node.made(InstanceNorm, gamma=gamma, beta=beta, epsilon=epsilon)
 
 
 def lrn(source: Source, node: OnnxNode) -> Node:
     """LRN, as in AlexNet and GoogLeNet."""
-    shape_of(source, node, node.inputs[0])
-    size = integer(node, "size", 0)
-    alpha, beta = real(node, "alpha", 1e-4), real(node, "beta", 0.75)
-    bias = real(node, "bias", 1.0)
+    source.shape_of(node, node.inputs[0])
+    size = node.integer("size", 0)
+    alpha, beta = node.real("alpha", 1e-4), node.real("beta", 0.75)
+    bias = node.real("bias", 1.0)
     if size % 2 == 0 or not 1 <= size <= LARGEST_SIZE:
-        raise failure(source, node, f"size {size} is even or outside 1 .. 2^20")
+        raise source.failure(node, f"size {size} is even or outside 1 .. 2^20")
     if not 0 <= alpha <= 1e30:
-        raise failure(source, node, f"alpha {alpha:.4g} is outside 0 .. 1e30")
+        raise source.failure(node, f"alpha {alpha:.4g} is outside 0 .. 1e30")
     if not (0 <= beta <= 16 and 1e-30 <= bias <= 1e30):
         text = f"beta {beta:.4g} is outside 0 .. 16, or bias {bias:.4g} not positive"
-        raise failure(source, node, text)
-    return made(node, Lrn, size=size, alpha=alpha, beta=beta, bias=bias)
+        raise source.failure(node, text)
+    return node.made(Lrn, size=size, alpha=alpha, beta=beta, bias=bias)
 
 
 def lower_lrn(b: Build, node: Lrn) -> None:

@@ -53,16 +53,7 @@ from neon8.operators.onnx_functions import (
 from neon8.operators.qdq import Nodes
 from neon8.operators.reference import Operand
 from neon8.operators.scales import quantized
-from neon8.operators.source import (
-    Convert,
-    OnnxNode,
-    Source,
-    failure,
-    made,
-    real,
-    shape_of,
-    text,
-)
+from neon8.operators.source import Convert, OnnxNode, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +119,11 @@ def make_pointwise(
     source: Source, node: OnnxNode, function: Function, *, data: int = 0
 ) -> Node:
     """The node that computes `function` of input number `data`."""
-    shape_of(source, node, node.inputs[data])
+    source.shape_of(node, node.inputs[data])
     parameters = _parameters(function)
     if not all(math.isfinite(value) for value in parameters):
-        raise failure(source, node, "a parameter is not finite")
-    return made(node, Pointwise, data=data, function=function)
+        raise source.failure(node, "a parameter is not finite")
+    return node.made(Pointwise, data=data, function=function)
 
 
 def _parameters(function: Function) -> list[float]:
@@ -156,26 +147,26 @@ def _plain(name: str) -> Convert:
 
 def hard_sigmoid(node: OnnxNode) -> Function:
     """min(max(alpha x + beta, 0), 1)."""
-    alpha, beta = real(node, "alpha", 0.2), real(node, "beta", 0.5)
+    alpha, beta = node.real("alpha", 0.2), node.real("beta", 0.5)
     return call("clip", affine(alpha, beta), parameters=(0.0, 1.0))
 
 
 def import_elu(node: OnnxNode) -> Function:
     """x < 0 ? alpha (e^x - 1) : x."""
-    return call("elu", X, parameters=(real(node, "alpha", 1.0),))
+    return call("elu", X, parameters=(node.real("alpha", 1.0),))
 
 
 def selu(node: OnnxNode) -> Function:
     """Elu times gamma."""
-    alpha, gamma = real(node, "alpha", SELU_ALPHA), real(node, "gamma", SELU_GAMMA)
+    alpha, gamma = node.real("alpha", SELU_ALPHA), node.real("gamma", SELU_GAMMA)
     return affine(gamma, 0.0, call("elu", X, parameters=(alpha,)))
 
 
 def celu(source: Source, node: OnnxNode) -> Node:
     """alpha Elu(x / alpha)."""
-    alpha = real(node, "alpha", 1.0)
+    alpha = node.real("alpha", 1.0)
     if not alpha > 0:  # the formula of ONNX has this form for no other
-        raise failure(source, node, f"alpha {alpha:.4g} is not positive")
+        raise source.failure(node, f"alpha {alpha:.4g} is not positive")
     inner = call("divide", X, number(alpha))
     function = affine(alpha, 0.0, call("elu", inner, parameters=(1.0,)))
     return make_pointwise(source, node, function)
@@ -188,7 +179,7 @@ def softsign(_node: OnnxNode) -> Function:
 
 def thresholded_relu(node: OnnxNode) -> Function:
     """x > alpha ? x : 0."""
-    return call("threshold", X, parameters=(real(node, "alpha", 1.0),))
+    return call("threshold", X, parameters=(node.real("alpha", 1.0),))
 
 
 def mish(_node: OnnxNode) -> Function:
@@ -198,14 +189,14 @@ def mish(_node: OnnxNode) -> Function:
 
 def swish(node: OnnxNode) -> Function:
     """x sigmoid(alpha x); SiLU is alpha = 1."""
-    return gated(call("sigmoid", affine(real(node, "alpha", 1.0), 0.0)))
+    return gated(call("sigmoid", affine(node.real("alpha", 1.0), 0.0)))
 
 
 def gelu(source: Source, node: OnnxNode) -> Node:
     """x / 2 (1 + erf(x / sqrt 2)), or its approximation by tanh."""
-    kind = text(node, "approximate", "none")
+    kind = node.text("approximate", "none")
     if kind not in GELU:
-        raise failure(source, node, f"approximate {kind!r} is unknown")
+        raise source.failure(node, f"approximate {kind!r} is unknown")
     return make_pointwise(source, node, gated(affine(0.5, 0.5, GELU[kind])))
 
 
@@ -260,15 +251,15 @@ def area_tangent(_node: OnnxNode) -> Function:
 
 def shrink(source: Source, node: OnnxNode) -> Node:
     """x nearer to 0 by `bias`, and 0 within `lambd` of it."""
-    limit, bias = real(node, "lambd", 0.5), real(node, "bias", 0.0)
+    limit, bias = node.real("lambd", 0.5), node.real("bias", 0.0)
     if limit < 0:
-        raise failure(source, node, f"lambd is {limit}, below 0")
+        raise source.failure(node, f"lambd is {limit}, below 0")
     above, below = (
         call("threshold", x, parameters=(limit,)) for x in (X, affine(-1.0, 0.0))
     )
     far = call("subtract", above, below)
     shift = affine(bias, 0.0, SIGN.of(far))
-    return made(node, Pointwise, function=call("subtract", far, shift) if bias else far)
+    return node.made(Pointwise, function=call("subtract", far, shift) if bias else far)
 
 
 def to_the_power(source: Source, node: OnnxNode, value: float) -> Node:

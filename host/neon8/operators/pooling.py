@@ -25,16 +25,7 @@ from neon8.operators.pointwise import TableOp
 from neon8.operators.qdq import Nodes, clamp
 from neon8.operators.reference import Levels, Operand, as_float, one_nan, rounded
 from neon8.operators.scales import clamp_of
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    dims_of,
-    failure,
-    integer,
-    integers,
-    made,
-    shape_of,
-)
+from neon8.operators.source import OnnxNode, Source
 from neon8.operators.windows import (
     pad_to_windows,
     pads_of,
@@ -139,48 +130,47 @@ class PoolF32Op(Op):
 
 def import_pool(source: Source, node: OnnxNode, *, kind: str) -> Node:
     """MaxPool and AveragePool; kind: "max" or "average"."""
-    if integer(node, "storage_order", 0):
-        raise failure(source, node, "storage_order is not supported")
-    shape = shape_of(source, node, node.inputs[0])
-    out = shape_of(source, node, node.outputs[0])
+    if node.integer("storage_order", 0):
+        raise source.failure(node, "storage_order is not supported")
+    shape = source.shape_of(node, node.inputs[0])
+    out = source.shape_of(node, node.outputs[0])
     geometry = window(
         source,
         node,
-        kernel=integers(node, "kernel_shape") or (),
+        kernel=node.integers("kernel_shape") or (),
         image=shape[2:],
         out=out[2:],
-        ceil=bool(integer(node, "ceil_mode", 0)),
+        ceil=bool(node.integer("ceil_mode", 0)),
     )
     pairs = zip(geometry.pads, geometry.kernel * 2, strict=True)
     if any(pad >= kernel for pad, kernel in pairs):
         text = f"pads {list(geometry.pads)} must be smaller than the kernel"
-        raise failure(source, node, text)
-    return made(
-        node,
+        raise source.failure(node, text)
+    return node.made(
         Pool,
         kind=kind,
         kernel=geometry.kernel,
         strides=geometry.strides,
         dilations=geometry.dilations,
         pads=geometry.pads,
-        count_pad=kind == "average" and bool(integer(node, "count_include_pad", 0)),
+        count_pad=kind == "average" and bool(node.integer("count_include_pad", 0)),
     )
 
 
 def global_pool(source: Source, node: OnnxNode, *, kind: str) -> Node:
     """GlobalMaxPool and GlobalAveragePool: one window of the size of the image."""
-    shape = shape_of(source, node, node.inputs[0])
+    shape = source.shape_of(node, node.inputs[0])
     if len(shape) < 3:
-        raise failure(source, node, f"input of shape {list(shape)} is no image")
+        raise source.failure(node, f"input of shape {list(shape)} is no image")
     height, width = nchw(shape)[2:]
-    return made(node, Pool, kind=kind, kernel=(height, width))
+    return node.made(Pool, kind=kind, kernel=(height, width))
 
 
 def integer_pool(source: Source, node: OnnxNode) -> tuple[GraphTensor | Node, ...]:
     """MaxPool of integers of 8 bits, which float32 has all."""
     given, wanted = node.inputs[0], node.outputs[0]
     before, after = (
-        GraphTensor(f"{name}_real", dims_of(source, node, name), hidden=True)
+        GraphTensor(f"{name}_real", source.dims_of(node, name), hidden=True)
         for name in (given, wanted)
     )
     types = {**source.types, given: before.dtype, wanted: after.dtype}
@@ -200,9 +190,9 @@ def with_indices(p: Parts) -> bool:
     neither larger nor the first of equal ones.
     """
     source, node = p.source, p.node
-    shape = shape_of(source, node, node.inputs[0])
-    out = shape_of(source, node, node.outputs[0])
-    kernel = tuple(integers(node, "kernel_shape") or ())
+    shape = source.shape_of(node, node.inputs[0])
+    out = source.shape_of(node, node.outputs[0])
+    kernel = tuple(node.integers("kernel_shape") or ())
     if not 1 <= len(kernel) == len(shape) - 2 <= MOST_AXES:
         return False
     ones = (1,) * len(kernel)
@@ -213,7 +203,7 @@ def with_indices(p: Parts) -> bool:
         return False
     value, place = node.inputs[0], np.zeros((), np.int64)
     steps = np.cumprod((1, *shape[:2:-1]))[::-1]
-    if integer(node, "storage_order", 0):
+    if node.integer("storage_order", 0):
         steps = np.cumprod((1, *shape[2:-1]))
     for axis, size in enumerate(shape[2:]):
         start = np.arange(out[2 + axis]) * strides[axis] - begins[axis]

@@ -15,7 +15,7 @@ from neon8.operators.family import Family
 from neon8.operators.indexed import Places, Take
 from neon8.operators.movement import append_permute, append_reshape, axis_of, reshaped
 from neon8.operators.reference import Operand
-from neon8.operators.source import OnnxNode, Source, constant, dims_of, failure, integer
+from neon8.operators.source import OnnxNode, Source
 from neon8.operators.windows import MAX_EXTENT
 
 
@@ -53,8 +53,8 @@ class TopOp(Op):
 
 def import_arg(source: Source, node: OnnxNode) -> Node:
     """ArgMax, ArgMin."""
-    shape = dims_of(source, node, node.inputs[0])
-    dims_of(source, node, node.outputs[0])
+    shape = source.dims_of(node, node.inputs[0])
+    source.dims_of(node, node.outputs[0])
     axis = axis_of(source, node, len(shape), default=0)
     return Top(
         name=node.name,
@@ -62,7 +62,7 @@ def import_arg(source: Source, node: OnnxNode) -> Node:
         output=node.outputs[0],
         view=_view(shape, axis),
         smallest=node.operator == "ArgMin",
-        reverse=bool(integer(node, "select_last_index", 0)),
+        reverse=bool(node.integer("select_last_index", 0)),
     )
 
 
@@ -72,27 +72,27 @@ def _view(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
 
 def import_top_k(source: Source, node: OnnxNode) -> tuple[Node, ...]:
     """TopK: the places, and the values that are taken from there."""
-    shape = dims_of(source, node, node.inputs[0])
+    shape = source.dims_of(node, node.inputs[0])
     axis = axis_of(source, node, len(shape), default=-1)
-    count = integer(node, "k", 0)
+    count = node.integer("k", 0)
     if source.opset >= 10:
-        given = constant(source, node, 1)
+        given = source.constant(node, 1)
         if given is None or given.size != 1:
-            raise failure(source, node, "its K is not one number")
+            raise source.failure(node, "its K is not one number")
         count = int(given.reshape(-1)[0])
     view = outer, size, inner = _view(shape, axis)
     if not 1 <= count <= size:
-        raise failure(source, node, f"{count} of {size} values are none to choose")
+        raise source.failure(node, f"{count} of {size} values are none to choose")
     values, places = node.outputs[0], (*node.outputs[1:2], "")[0]
     if not places:
-        raise failure(source, node, "its second output has no name")
+        raise source.failure(node, "its second output has no name")
     top = Top(
         name=f"{node.name}:{places}",
         inputs=node.inputs[:1],
         output=places,
         view=view,
         count=count,
-        smallest=not integer(node, "largest", 1),
+        smallest=not node.integer("largest", 1),
     )
     if not values:
         return (top,)

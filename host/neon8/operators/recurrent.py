@@ -20,18 +20,7 @@ from neon8.operators.functions import COMPUTE, FUNCTIONS
 from neon8.operators.qdq import Nodes
 from neon8.operators.reference import Operand, one_nan
 from neon8.operators.selection import append_gather
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    constant,
-    failure,
-    integer,
-    real,
-    required,
-    shape_of,
-    text,
-    weights,
-)
+from neon8.operators.source import OnnxNode, Source
 from neon8.quant import elementary
 from neon8.quant.limits import SMALLEST_SCALE
 
@@ -149,9 +138,9 @@ W, R, B, SEQUENCE_LENS, INITIAL_H, INITIAL_C, PEEPHOLE = range(1, 8)
 def import_recurrent(source: Source, node: OnnxNode) -> tuple[Node, ...]:
     """The layer, which gives the first of its outputs, and a node for each other."""
     kind = node.operator.lower()
-    x = shape_of(source, node, node.inputs[0])
-    w, r = required(source, node, W), required(source, node, R)
-    direction = text(node, "direction", "forward")
+    x = source.shape_of(node, node.inputs[0])
+    w, r = source.required(node, W), source.required(node, R)
+    direction = node.text("direction", "forward")
     directions = 2 if direction == "bidirectional" else 1
     hidden = r.shape[-1]
     rows = GATES[kind] * hidden
@@ -160,10 +149,10 @@ def import_recurrent(source: Source, node: OnnxNode) -> tuple[Node, ...]:
         or w.shape != (directions, rows, x[2])
         or r.shape != (directions, rows, hidden)
         or direction not in ("forward", "reverse", "bidirectional")
-        or integer(node, "hidden_size", hidden) != hidden
+        or node.integer("hidden_size", hidden) != hidden
     ):
         found = f"W {list(w.shape)} and R {list(r.shape)} do not fit {list(x)}"
-        raise failure(source, node, f"{found} in direction {direction!r}")
+        raise source.failure(node, f"{found} in direction {direction!r}")
     check_attributes(source, node)
     check_lengths(source, node, steps=x[0])
     names, initial = states(source, node, kind, (directions, x[1], hidden))
@@ -184,7 +173,7 @@ def import_recurrent(source: Source, node: OnnxNode) -> tuple[Node, ...]:
         functions=gate_functions(source, node, kind, directions),
         clip=clip_of(source, node),
         peepholes=peepholes(source, node, (directions, 3, hidden)),
-        linear_before_reset=bool(integer(node, "linear_before_reset", 0)),
+        linear_before_reset=bool(node.integer("linear_before_reset", 0)),
     )
     last = (
         LastState(
@@ -202,10 +191,10 @@ def check_attributes(source: Source, node: OnnxNode) -> None:
     """GraphError for attributes that no layer here has."""
     if node.attributes.get("layout"):
         text = "layout 1 is not supported, and onnxruntime does not run it; export with"
-        raise failure(source, node, f"{text} layout 0, with Transposes around it")
+        raise source.failure(node, f"{text} layout 0, with Transposes around it")
     if node.attributes.get("input_forget"):
         text = "input_forget is not supported; export gates that are not coupled"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
 
 
 def gate_functions(
@@ -223,19 +212,19 @@ def gate_functions(
     )
     if len(named) != len(ACTIVATIONS[kind]) * directions or alphas or betas:
         text = f"activations {', '.join(named)} with parameters, or not as many as its"
-        raise failure(source, node, f"{text} gates need, are not supported")
+        raise source.failure(node, f"{text} gates need, are not supported")
     each = named[: len(ACTIVATIONS[kind])]
     if named != each * directions or any(name not in GATE_FUNCTIONS for name in each):
         text = f"activations {', '.join(named)}: only {', '.join(GATE_FUNCTIONS)} are"
-        raise failure(source, node, f"{text} supported, the same in both directions")
+        raise source.failure(node, f"{text} supported, the same in both directions")
     return tuple(GATE_FUNCTIONS[name] for name in each)
 
 
 def clip_of(source: Source, node: OnnxNode) -> float:
     """The bound of the sums, infinite if there is none."""
-    clip = real(node, "clip", 0.0)
+    clip = node.real("clip", 0.0)
     if not clip >= 0:
-        raise failure(source, node, f"clip {clip:.4g} is negative")
+        raise source.failure(node, f"clip {clip:.4g} is negative")
     return clip if clip > 0 else np.inf
 
 
@@ -243,29 +232,29 @@ def peepholes(
     source: Source, node: OnnxNode, shape: tuple[int, int, int]
 ) -> FloatArray | None:
     """(D, 3, H), None if there are none."""
-    value = weights(source, node, PEEPHOLE)
+    value = source.weights(node, PEEPHOLE)
     if value is None or not value.any():
         return None
     if value.size != np.prod(shape) or value.shape[0] != shape[0]:
-        raise failure(source, node, f"its peepholes are {list(value.shape)}")
+        raise source.failure(node, f"its peepholes are {list(value.shape)}")
     return value.reshape(shape)
 
 
 def check_lengths(source: Source, node: OnnxNode, *, steps: int) -> None:
     """GraphError for sequences that are cut short."""
-    lengths = constant(source, node, SEQUENCE_LENS)
+    lengths = source.constant(node, SEQUENCE_LENS)
     if lengths is not None and (lengths != steps).any():
         text = "sequences of different lengths are not supported; leave out"
-        raise failure(source, node, f"{text} sequence_lens, and pad or cut the input")
+        raise source.failure(node, f"{text} sequence_lens, and pad or cut the input")
 
 
 def biases(source: Source, node: OnnxNode, shape: tuple[int, int, int]) -> FloatArray:
     """Those of W and of R, (D, rows, 2); shape: (D, 2, rows)."""
-    value = weights(source, node, B)
+    value = source.weights(node, B)
     if value is None:
         return np.zeros((shape[0], shape[2], 2), np.float32)
     if value.shape != (shape[0], 2 * shape[2]):
-        raise failure(source, node, f"its biases are {list(value.shape)}")
+        raise source.failure(node, f"its biases are {list(value.shape)}")
     return np.ascontiguousarray(value.reshape(shape).transpose(0, 2, 1))
 
 
@@ -278,17 +267,17 @@ def states(
     for index in (INITIAL_H, INITIAL_C)[: STATES[kind]]:
         name = node.inputs[index] if index < len(node.inputs) else ""
         if name and name not in source.constants:
-            found = shape_of(source, node, name)
+            found = source.shape_of(node, name)
             names.append(name)
             initial.append(None)
         else:
-            value = weights(source, node, index)
+            value = source.weights(node, index)
             value = np.zeros(shape, np.float32) if value is None else value
             found = value.shape
             initial.append(value)
         if found != shape:
-            text_ = f"first state {name!r} is {list(found)}, not {list(shape)}"
-            raise failure(source, node, text_)
+            text = f"first state {name!r} is {list(found)}, not {list(shape)}"
+            raise source.failure(node, text)
     if all(value is not None and not value.any() for value in initial):
         return (), ()
     return tuple(names), tuple(initial)
@@ -570,7 +559,7 @@ def write_recurrent(n: Nodes, op: RecurrentOp) -> None:
 def batch_second(p: Parts) -> bool:
     """Layout 1, which has the batch first: layout 0 between Transposes."""
     node = p.node
-    if integer(node, "layout", 0) != 1:
+    if node.integer("layout", 0) != 1:
         return False
     swap = (1, 0, 2)
     inputs = [

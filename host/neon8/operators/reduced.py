@@ -12,15 +12,6 @@ import numpy as np
 from neon8.ir.graph import INTEGERS
 from neon8.operators.composition import Parts
 from neon8.operators.family import Family
-from neon8.operators.source import (
-    check_made,
-    constant,
-    dims_of,
-    failure,
-    integer,
-    integers,
-    shape_of,
-)
 
 SMALLEST = 1e-12
 """Of a norm: where all is 0, the quotient is 0."""
@@ -31,16 +22,16 @@ STEADY = 1e-18
 
 def axes_of(p: Parts, dims: tuple[int, ...]) -> list[int]:
     """The axes that are reduced, in order."""
-    given = constant(p.source, p.node, 1) if len(p.node.inputs) > 1 else None
-    listed = integers(p.node, "axes")
+    given = p.source.constant(p.node, 1) if len(p.node.inputs) > 1 else None
+    listed = p.node.integers("axes")
     if given is not None:
         listed = tuple(int(axis) for axis in given.reshape(-1))
     if not listed:
-        if integer(p.node, "noop_with_empty_axes", 0):
-            raise failure(p.source, p.node, "noop_with_empty_axes is not supported")
+        if p.node.integer("noop_with_empty_axes", 0):
+            raise p.source.failure(p.node, "noop_with_empty_axes is not supported")
         listed = tuple(range(len(dims)))
     if any(not -len(dims) <= axis < len(dims) for axis in listed):
-        raise failure(p.source, p.node, f"axes {list(listed)} of {len(dims)} axes")
+        raise p.source.failure(p.node, f"axes {list(listed)} of {len(dims)} axes")
     return sorted({axis % len(dims) for axis in listed})
 
 
@@ -56,8 +47,8 @@ def squares(p: Parts) -> bool:
 
 
 def _sum(p: Parts, value: str) -> bool:
-    dims = shape_of(p.source, p.node, p.node.inputs[0])
-    keep = integer(p.node, "keepdims", 1) != 0
+    dims = p.source.shape_of(p.node, p.node.inputs[0])
+    keep = p.node.integer("keepdims", 1) != 0
     output = p.node.outputs[0]
     p.reduce("ReduceSum", value, axes_of(p, dims), keep=keep, output=output)
     return True
@@ -65,8 +56,8 @@ def _sum(p: Parts, value: str) -> bool:
 
 def log_sum(p: Parts) -> bool:
     """ReduceLogSum."""
-    dims = shape_of(p.source, p.node, p.node.inputs[0])
-    keep = integer(p.node, "keepdims", 1) != 0
+    dims = p.source.shape_of(p.node, p.node.inputs[0])
+    keep = p.node.integer("keepdims", 1) != 0
     total = p.reduce("ReduceSum", p.node.inputs[0], axes_of(p, dims), keep=keep)
     p.add("Log", total, output=p.node.outputs[0])
     return True
@@ -75,7 +66,7 @@ def log_sum(p: Parts) -> bool:
 def log_sum_exp(p: Parts) -> bool:
     """ReduceLogSumExp, less the largest value before and plus it after."""
     x, out = p.node.inputs[0], p.node.outputs[0]
-    axes = axes_of(p, shape_of(p.source, p.node, x))
+    axes = axes_of(p, p.source.shape_of(p.node, x))
     most = p.reduce("ReduceMax", x, axes, keep=True)
     powers = p.add("Exp", p.add("Sub", x, most))
     total = p.add("Log", p.reduce("ReduceSum", powers, axes, keep=True))
@@ -83,7 +74,7 @@ def log_sum_exp(p: Parts) -> bool:
     p.add(
         "Reshape",
         total,
-        np.array(shape_of(p.source, p.node, out), np.int64),
+        np.array(p.source.shape_of(p.node, out), np.int64),
         output=out,
     )
     return True
@@ -98,7 +89,7 @@ def product(p: Parts) -> bool:
 def _halved(p: Parts, operator: str) -> bool:
     """A reduction by an operator of two values."""
     x, out = p.node.inputs[0], p.node.outputs[0]
-    dims = dims_of(p.source, p.node, x)
+    dims = p.source.dims_of(p.node, x)
     axes = axes_of(p, dims)
     kept = [axis for axis in range(len(dims)) if axis not in axes]
     count = math.prod(dims[axis] for axis in axes)
@@ -120,7 +111,7 @@ def _halved(p: Parts, operator: str) -> bool:
     p.add(
         "Reshape",
         value,
-        np.array(dims_of(p.source, p.node, out), np.int64),
+        np.array(p.source.dims_of(p.node, out), np.int64),
         output=out,
     )
     return True
@@ -129,10 +120,10 @@ def _halved(p: Parts, operator: str) -> bool:
 def unit(p: Parts) -> bool:
     """LpNormalization: by the norm along one axis."""
     x = p.node.inputs[0]
-    kind = {1: "ReduceL1", 2: "ReduceL2"}.get(integer(p.node, "p", 2))
+    kind = {1: "ReduceL1", 2: "ReduceL2"}.get(p.node.integer("p", 2))
     if kind is None:
         return False
-    norm = p.reduce(kind, x, [integer(p.node, "axis", -1)], keep=True)
+    norm = p.reduce(kind, x, [p.node.integer("axis", -1)], keep=True)
     p.add("Div", x, p.add("Max", norm, SMALLEST), output=p.node.outputs[0])
     return True
 
@@ -140,9 +131,9 @@ def unit(p: Parts) -> bool:
 def hardmax(p: Parts) -> bool:
     """Hardmax: one where the largest value is first; before opset 13 from `axis` on."""
     x, out = p.node.inputs[0], p.node.outputs[0]
-    dims = shape_of(p.source, p.node, x)
+    dims = p.source.shape_of(p.node, x)
     old = p.source.opset < 13
-    axis = integer(p.node, "axis", 1 if old else -1) % max(len(dims), 1)
+    axis = p.node.integer("axis", 1 if old else -1) % max(len(dims), 1)
     shape = dims
     if old:
         shape = (math.prod(dims[:axis]), math.prod(dims[axis:]))
@@ -158,17 +149,17 @@ def cumulative(p: Parts) -> bool:
     """CumSum: of twice as many neighbours each time, until all are in."""
     p.in_float = True
     x, out = p.node.inputs[0], p.node.outputs[0]
-    dims = dims_of(p.source, p.node, x)
-    given = constant(p.source, p.node, 1)
+    dims = p.source.dims_of(p.node, x)
+    given = p.source.constant(p.node, 1)
     if given is None or given.size != 1:
-        raise failure(p.source, p.node, "has no axis that is one constant")
+        raise p.source.failure(p.node, "has no axis that is one constant")
     axis = int(given.reshape(-1)[0])
     if not -len(dims) <= axis < len(dims):
-        raise failure(p.source, p.node, f"axis {axis} of {len(dims)} dimensions")
+        raise p.source.failure(p.node, f"axis {axis} of {len(dims)} dimensions")
     axis %= len(dims)
-    back = integer(p.node, "reverse", 0) != 0
+    back = p.node.integer("reverse", 0) != 0
     value = x
-    if integer(p.node, "exclusive", 0):
+    if p.node.integer("exclusive", 0):
         value = _moved(p, value, len(dims), axis, -1 if back else 1)
     step = 1
     while step < dims[axis]:
@@ -191,13 +182,13 @@ def _moved(p: Parts, value: str, rank: int, axis: int, by: int) -> str:
 def triangle(p: Parts) -> bool:
     """Trilu: the values on one side of a diagonal, and 0."""
     x = p.node.inputs[0]
-    dims = dims_of(p.source, p.node, x)
-    given = constant(p.source, p.node, 1)
+    dims = p.source.dims_of(p.node, x)
+    given = p.source.constant(p.node, 1)
     k = 0 if given is None else int(given.reshape(-1)[0])
-    check_made(p.source, p.node, *dims[-2:])
+    p.source.check_made(p.node, *dims[-2:])
     every = np.ones(dims[-2:], bool)
     k = min(max(k, -dims[-2]), dims[-1])
-    kept = np.triu(every, k) if integer(p.node, "upper", 1) else np.tril(every, k)
+    kept = np.triu(every, k) if p.node.integer("upper", 1) else np.tril(every, k)
     zero = np.zeros((), np.dtype(p.source.types[x]))
     p.add("Where", kept, x, zero, output=p.node.outputs[0])
     return True
@@ -206,13 +197,13 @@ def triangle(p: Parts) -> bool:
 def one_hot(p: Parts) -> bool:
     """OneHot: along a new axis, which indices count from either end."""
     indices, depth, values = p.node.inputs
-    dims = dims_of(p.source, p.node, indices)
-    count, both = (constant(p.source, p.node, place) for place in (1, 2))
+    dims = p.source.dims_of(p.node, indices)
+    count, both = (p.source.constant(p.node, place) for place in (1, 2))
     if count is None or both is None or count.size != 1 or both.size != 2:
-        raise failure(p.source, p.node, f"{depth!r} or {values!r} is of another size")
+        raise p.source.failure(p.node, f"{depth!r} or {values!r} is of another size")
     size, rank = int(count.reshape(-1)[0]), len(dims) + 1
-    check_made(p.source, p.node, size)
-    axis = integer(p.node, "axis", -1) % rank
+    p.source.check_made(p.node, size)
+    axis = p.node.integer("axis", -1) % rank
     view = (*dims[:axis], 1, *dims[axis:])
     value = p.add("Reshape", indices, np.array(view, np.int64))
     value = p.add("Cast", value, to=INT64)
@@ -240,9 +231,9 @@ INT64 = 7
 def standardized(p: Parts) -> bool:
     """MeanVarianceNormalization, as an InstanceNormalization of the axes."""
     x, out = p.node.inputs[0], p.node.outputs[0]
-    dims = shape_of(p.source, p.node, x)
+    dims = p.source.shape_of(p.node, x)
     axes = [
-        a % len(dims) for a in integers(p.node, "axes") or (0, 2, 3) if a < len(dims)
+        a % len(dims) for a in p.node.integers("axes") or (0, 2, 3) if a < len(dims)
     ]
     kept = [axis for axis in range(len(dims)) if axis not in axes]
     channels = math.prod(dims[axis] for axis in kept)
@@ -260,12 +251,12 @@ def standardized(p: Parts) -> bool:
 def affine(p: Parts) -> bool:
     """AffineGrid of known size: each place times the matrix of its image."""
     source, node = p.source, p.node
-    images, rows, columns = shape_of(source, node, node.inputs[0])
-    *sizes, _ = shape_of(source, node, node.outputs[0])[1:]
+    images, rows, columns = source.shape_of(node, node.inputs[0])
+    *sizes, _ = source.shape_of(node, node.outputs[0])[1:]
     if (rows, columns) != (len(sizes), len(sizes) + 1):
         return False
     p.in_float = True  # a place is finer than 8 bits
-    ends = integer(node, "align_corners", 0)
+    ends = node.integer("align_corners", 0)
     axes = []
     for size in sizes:
         steps = np.arange(size) - (size - 1) / 2

@@ -23,17 +23,7 @@ from neon8.operators.layout import Converted, Layout, with_attributes
 from neon8.operators.movement import import_reshape
 from neon8.operators.pointwise import Pointwise
 from neon8.operators.pooling import Pool
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    check_made,
-    constant,
-    failure,
-    integer,
-    integers,
-    made,
-    shape_of,
-)
+from neon8.operators.source import OnnxNode, Source
 from neon8.operators.windows import Window, window
 
 
@@ -61,8 +51,8 @@ def reduce(
     source: Source, node: OnnxNode, *, kind: str
 ) -> Node | tuple[Node | Tensor, ...]:
     """kind: "mean", "sum", "max" or "min"."""
-    dims = shape_of(source, node, node.inputs[0])
-    shape_of(source, node, node.outputs[0])
+    dims = source.shape_of(node, node.inputs[0])
+    source.shape_of(node, node.outputs[0])
     axes = _axes(source, node, dims)
     single = math.prod(dims[axis] for axis in axes) == 1
     if not axes or (single and kind in ("max", "min")):
@@ -76,11 +66,11 @@ def reduce(
     depth = extent.shape[1]
     taken = (depth if channels else 1) * math.prod(extent.kernel)
     shape = (1, depth) if channels else (depth, 1)
-    check_made(source, node, *shape, *extent.kernel)
+    source.check_made(node, *shape, *extent.kernel)
     weight = np.full((*shape, *extent.kernel), 1.0 / taken if kind == "mean" else 1.0)
     groups = 1 if channels else depth
     conv = make_conv(node, weight, np.zeros(shape[0]), groups=groups)
-    if nchw(shape_of(source, node, node.outputs[0])) == extent.result:
+    if nchw(source.shape_of(node, node.outputs[0])) == extent.result:
         return conv
     return _into(node, conv, extent.result)
 
@@ -106,10 +96,10 @@ def _over_any(
 def length(source: Source, node: OnnxNode) -> tuple[Node | Tensor, ...]:
     """ReduceL2: the root of the sum of squares, over any axes."""
     name, out = node.inputs[0], node.outputs[0]
-    dims = shape_of(source, node, name)
+    dims = source.shape_of(node, name)
     axes = _axes(source, node, dims)
     squares = Tensor(f"{out}_squares", dims, hidden=True)
-    mean = Tensor(f"{out}_mean", shape_of(source, node, out), hidden=True)
+    mean = Tensor(f"{out}_mean", source.shape_of(node, out), hidden=True)
     square = Multiply(
         name=f"{node.name}:{squares.name}", inputs=(name, name), output=squares.name
     )
@@ -135,20 +125,20 @@ def length(source: Source, node: OnnxNode) -> tuple[Node | Tensor, ...]:
 def norm_pool(source: Source, node: OnnxNode) -> tuple[Node | Tensor, ...]:
     """LpPool: the root of a mean of powers, times their number; any attributes."""
     x, out = node.inputs[0], node.outputs[0]
-    power = float(integer(node, "p", 2))
+    power = float(node.integer("p", 2))
     if power < 1:
-        raise failure(source, node, f"p {power:.4g} is not positive")
-    dims = shape_of(source, node, x)
+        raise source.failure(node, f"p {power:.4g} is not positive")
+    dims = source.shape_of(node, x)
     geometry = window(
         source,
         node,
-        kernel=integers(node, "kernel_shape") or (),
+        kernel=node.integers("kernel_shape") or (),
         image=dims[2:],
-        out=shape_of(source, node, out)[2:],
-        ceil=bool(integer(node, "ceil_mode", 0)),
+        out=source.shape_of(node, out)[2:],
+        ceil=bool(node.integer("ceil_mode", 0)),
     )
     powers = Tensor(f"{out}_powers", dims, hidden=True)
-    mean = Tensor(f"{out}_mean", shape_of(source, node, out), hidden=True)
+    mean = Tensor(f"{out}_mean", source.shape_of(node, out), hidden=True)
     raised = call("power", call("absolute", X), parameters=(power,))
     pads = pads_to_last(geometry, nchw(dims), nchw(mean.dims))
     return (
@@ -200,8 +190,8 @@ def pads_to_last(
 
 
 def _pool(node: OnnxNode, kind: str, kernel: tuple[int, int]) -> Pool:
-    return made(
-        node, Pool, kind="average" if kind in ("mean", "sum") else kind, kernel=kernel
+    return node.made(
+        Pool, kind="average" if kind in ("mean", "sum") else kind, kernel=kernel
     )
 
 
@@ -222,15 +212,15 @@ def _axes(source: Source, node: OnnxNode, dims: View) -> View:
     Those of size 1 do not count unless all are: then the mean of one value is rounded,
     as that of many is, so that one rule holds for all sizes of a dimension.
     """
-    given = constant(source, node, 1)
-    listed = integers(node, "axes")
+    given = source.constant(node, 1)
+    listed = node.integers("axes")
     if given is not None:
         listed = tuple(int(axis) for axis in given.reshape(-1))
     if not listed:
-        noop = integer(node, "noop_with_empty_axes", 0)
+        noop = node.integer("noop_with_empty_axes", 0)
         listed = () if noop else tuple(range(len(dims)))
     if any(not -len(dims) <= axis < len(dims) for axis in listed):
-        raise failure(source, node, f"axes {list(listed)} of {len(dims)} dimensions")
+        raise source.failure(node, f"axes {list(listed)} of {len(dims)} dimensions")
     axes = {axis % len(dims) for axis in listed}
     return tuple(sorted(axis for axis in axes if dims[axis] > 1)) or tuple(sorted(axes))
 
@@ -248,14 +238,14 @@ def _extent(dims: View, axes: View) -> Extent | None:
 def reduce_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:
     """ReduceMean and others.  Without keepdims they leave (N, C), or do not layout."""
     given = source.constants.get(node.inputs[1]) if node.inputs[1:] else None
-    listed = integers(node, "axes") if given is None else tuple(given.reshape(-1))
+    listed = node.integers("axes") if given is None else tuple(given.reshape(-1))
     if not listed:
         return None
     axes = [layout.axis(int(axis)) for axis in listed]
     if None in axes:
         return None
     places = tuple(axis for axis in axes if axis is not None)
-    keep = integer(node, "keepdims", 1) != 0
+    keep = node.integer("keepdims", 1) != 0
     left = [axis for axis in layout.order if layout.back[axis] not in places]
     if not keep and left != sorted(left):
         return None

@@ -20,20 +20,7 @@ from neon8.operators.family import Family
 from neon8.operators.qdq import Nodes, end, shaped, value_of
 from neon8.operators.reference import Operand, one_nan, rounded
 from neon8.operators.selection import extents, select, whole
-from neon8.operators.source import (
-    Attribute,
-    OnnxNode,
-    Source,
-    constant,
-    failure,
-    integer,
-    integers,
-    made,
-    real,
-    required,
-    text,
-    weights,
-)
+from neon8.operators.source import Attribute, OnnxNode, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +110,8 @@ def resize(source: Source, node: OnnxNode) -> Node:
     if source.opset < 11:
         axes = _axes(source, node, _scales(source, node, 1))
         return _resized(source, node, axes, "asymmetric", SIMPLE)
-    coordinates = text(node, "coordinate_transformation_mode", "half_pixel")
-    rounding = text(node, "nearest_mode", "round_prefer_floor")
+    coordinates = node.text("coordinate_transformation_mode", "half_pixel")
+    rounding = node.text("nearest_mode", "round_prefer_floor")
     return _resized(source, node, _all_axes(source, node), coordinates, rounding)
 
 
@@ -132,18 +119,18 @@ def _all_axes(source: Source, node: OnnxNode) -> list[Axis]:
     """The axes of a Resize since opset 11."""
     scales = _scales(source, node, 2)
     axes = _axes(source, node, scales or _scales_of_sizes(source, node))
-    if text(node, "coordinate_transformation_mode", "") != CROP:
+    if node.text("coordinate_transformation_mode", "") != CROP:
         return axes
-    given = required(source, node, 1).reshape(-1)
+    given = source.required(node, 1).reshape(-1)
     listed = _resized_axes(source, node, len(axes))
     if given.size != 2 * len(listed):
-        raise failure(
-            source, node, f"roi has no two values for each of {len(listed)} axes"
+        raise source.failure(
+            node, f"roi has no two values for each of {len(listed)} axes"
         )
     for at, *crop in zip(listed, *np.split(given, 2), strict=True):
         axes[at] = replace(axes[at], crop=(crop[0], crop[1]))
         if axes[at].scale == 1 and axes[at].crop != (0, 1):
-            raise failure(source, node, f"crops axis {at} to the size that it had")
+            raise source.failure(node, f"crops axis {at} to the size that it had")
     return axes
 
 
@@ -162,40 +149,40 @@ def _scales(source: Source, node: OnnxNode, index: int) -> tuple[float, ...]:
     """Input `index`, a scale for each axis that is resized; none if it is left out."""
     if index >= len(node.inputs) or not node.inputs[index]:
         return ()
-    value = constant(source, node, index)
+    value = source.constant(node, index)
     if value is None or value.size == 0:
         return ()
-    scales = weights(source, node, index)
+    scales = source.weights(node, index)
     return () if scales is None else tuple(map(float, scales.reshape(-1)))
 
 
 def _scales_of_sizes(source: Source, node: OnnxNode) -> tuple[float, ...]:
     """What the sizes mean, input 3; the aspect ratio may make them one."""
     shape = extents(source, node, node.inputs[0])
-    sizes = constant(source, node, 3)
+    sizes = source.constant(node, 3)
     axes = _resized_axes(source, node, len(shape))
     if sizes is None or sizes.size != len(axes) or sizes.dtype.kind not in "iu":
-        raise failure(source, node, f"has no size for each of {len(axes)} axes")
+        raise source.failure(node, f"has no size for each of {len(axes)} axes")
     ratios = [
         np.float32(size) / np.float32(shape[axis])
         for size, axis in zip(sizes.reshape(-1).tolist(), axes, strict=True)
     ]
-    policy = text(node, "keep_aspect_ratio_policy", "stretch")
+    policy = node.text("keep_aspect_ratio_policy", "stretch")
     if policy == "not_larger":
         ratios = [min(ratios)] * len(ratios)
     elif policy == "not_smaller":
         ratios = [max(ratios)] * len(ratios)
     elif policy != "stretch":
-        raise failure(source, node, f"keep_aspect_ratio_policy {policy!r} is unknown")
+        raise source.failure(node, f"keep_aspect_ratio_policy {policy!r} is unknown")
     return tuple(map(float, ratios))
 
 
 def _resized_axes(source: Source, node: OnnxNode, rank: int) -> tuple[int, ...]:
-    axes = integers(node, "axes")
+    axes = node.integers("axes")
     if axes is None:
         return tuple(range(rank))
     if not all(-rank <= axis < rank for axis in axes):
-        raise failure(source, node, f"axes {list(axes)} of {rank} dimensions")
+        raise source.failure(node, f"axes {list(axes)} of {rank} dimensions")
     return tuple(axis % rank for axis in axes)
 
 
@@ -206,14 +193,14 @@ def _axes(source: Source, node: OnnxNode, scales: Sequence[float]) -> list[Axis]
     axes = _resized_axes(source, node, len(shape))
     if len(scales) != len(axes) or not all(0 < scale < np.inf for scale in scales):
         text = f"scales {list(scales)} are not a positive one for each of"
-        raise failure(source, node, f"{text} {len(axes)} axes")
+        raise source.failure(node, f"{text} {len(axes)} axes")
     given = dict(zip(axes, scales, strict=True))
     every = [np.float32(given.get(axis, 1.0)) for axis in range(len(shape))]
     for size, wanted, scale in zip(shape, out, every, strict=True):
         # A product near an integer: onnx rounds it down, and in float32 it is one.
         if abs(np.float32(size) * scale - np.float32(wanted)) >= 1:
             text = f"{size} values with scale {scale} are {wanted} or {wanted + 1}"
-            raise failure(source, node, f"{text}; export it with sizes")
+            raise source.failure(node, f"{text}; export it with sizes")
     return [
         Axis(size=size, out=wanted, scale=scale)
         for size, wanted, scale in zip(shape, out, every, strict=True)
@@ -223,13 +210,13 @@ def _axes(source: Source, node: OnnxNode, scales: Sequence[float]) -> list[Axis]
 def _resized(
     source: Source, node: OnnxNode, axes: list[Axis], coordinates: str, rounding: str
 ) -> Node:
-    mode = text(node, "mode", "nearest")
+    mode = node.text("mode", "nearest")
     places = []
     for axis in axes:
         at = _coordinates(axis, coordinates)
         if at is None:
             detail = f"coordinate_transformation_mode {coordinates!r} is not supported"
-            raise failure(source, node, f"{detail}; export with half_pixel")
+            raise source.failure(node, f"{detail}; export with half_pixel")
         places.append(at)
     outside = [
         (at < 0) | (at > axis.size - 1)
@@ -237,27 +224,27 @@ def _resized(
         else np.zeros(at.shape, bool)
         for axis, at in zip(axes, places, strict=True)
     ]
-    fill = real(node, "extrapolation_value", 0.0)
+    fill = node.real("extrapolation_value", 0.0)
     if mode == "nearest":
         lists = []
         for axis, at, out in zip(axes, places, outside, strict=True):
             taken = _nearest(axis, at, rounding)
             if taken is None:
-                raise failure(source, node, f"nearest_mode {rounding!r} is unknown")
+                raise source.failure(node, f"nearest_mode {rounding!r} is unknown")
             lists.append(np.where(out, -1, taken).astype(np.int32))
         return select(source, node, lists, fill=fill)
     if mode not in ("linear", "cubic"):
-        raise failure(source, node, f"mode {mode!r} is unknown")
+        raise source.failure(node, f"mode {mode!r} is unknown")
     moved = _moved(axes)
     if len(axes) > 4 or not set(moved) <= {2, 3}:
-        raise failure(source, node, f"is {mode} on axes {moved}; neon8 does it on 2, 3")
+        raise source.failure(node, f"is {mode} on axes {moved}; neon8 does it on 2, 3")
     if fill and any(map(np.any, outside)):
-        raise failure(source, node, "extrapolation_value is not 0")
+        raise source.failure(node, "extrapolation_value is not 0")
     how = Filter(
         cubic=mode == "cubic",
-        antialias=integer(node, "antialias", 0) != 0,
-        exclude=integer(node, "exclude_outside", 0) != 0,
-        a=real(node, "cubic_coeff_a", -0.75),
+        antialias=node.integer("antialias", 0) != 0,
+        exclude=node.integer("exclude_outside", 0) != 0,
+        a=node.real("cubic_coeff_a", -0.75),
     )
     taps = [
         _taps(axis, at, out, how)
@@ -267,14 +254,13 @@ def _resized(
     (rows, row_weights), (columns, column_weights) = taps[2:4]
     most = max(rows.shape[1], columns.shape[1])
     if most > MOST_TAPS:
-        text_ = f"makes one value of {most}, which is more than {MOST_TAPS}"
-        raise failure(source, node, text_)
+        text = f"makes one value of {most}, which is more than {MOST_TAPS}"
+        raise source.failure(node, text)
     if not np.isfinite(row_weights).all() or not np.isfinite(column_weights).all():
-        raise failure(source, node, "has weights that are not finite")
+        raise source.failure(node, "has weights that are not finite")
     rows, row_weights = _filled(rows, row_weights, most)
     columns, column_weights = _filled(columns, column_weights, most)
-    return made(
-        node,
+    return node.made(
         Resize,
         rows=rows,
         columns=columns,
@@ -449,11 +435,11 @@ def _between(axis: Axis, at: FloatArray) -> tuple[IndexArray, FloatArray]:
 def parts(p: Parts) -> bool:
     """Resize of axes that are not the last two of four, one or two after the other."""
     source, node = p.source, p.node
-    mode = text(node, "mode", "nearest")
+    mode = node.text("mode", "nearest")
     if source.opset < 11 or mode == "nearest":
         return False
-    fill = real(node, "extrapolation_value", 0.0)
-    crops = text(node, "coordinate_transformation_mode", "") == CROP
+    fill = node.real("extrapolation_value", 0.0)
+    crops = node.text("coordinate_transformation_mode", "") == CROP
     if crops and fill:
         return _around(p, fill)
     axes = _all_axes(source, node)
@@ -462,7 +448,7 @@ def parts(p: Parts) -> bool:
     if crops or not moved or (plain and set(moved) <= {2, 3}):
         return False
     by_sizes = not _scales(source, node, 2)
-    if by_sizes and text(node, "keep_aspect_ratio_policy", "stretch") != "stretch":
+    if by_sizes and node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         return False
     attributes = {
         key: value

@@ -23,16 +23,7 @@ from neon8.operators.movement import Reshape, append_reshape, axis_of, moved, re
 from neon8.operators.qdq import QUANTIZED, Nodes, shaped, value_of
 from neon8.operators.qdq import end as become
 from neon8.operators.reference import Operand
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    constant,
-    dims_of,
-    failure,
-    integers,
-    real,
-    text,
-)
+from neon8.operators.source import OnnxNode, Source
 from neon8.operators.windows import MAX_EXTENT
 
 ENDLESS = 5000.0
@@ -193,10 +184,10 @@ def _four(
 
 def extents(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
     """As dims_of(); GraphError if lists of its indices would be too long."""
-    shape = dims_of(source, node, tensor)
+    shape = source.dims_of(node, tensor)
     if max((*shape, math.prod(shape[3:]))) > MAX_EXTENT:
         text = f"tensor {tensor!r} of shape {list(shape)} is too large"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     return shape
 
 
@@ -204,37 +195,37 @@ def slices(source: Source, node: OnnxNode) -> Node:
     """Slice; its bounds are attributes before opset 10 and inputs since."""
     shape = extents(source, node, node.inputs[0])
     if source.opset < 10:
-        starts, ends = integers(node, "starts"), integers(node, "ends")
-        axes, steps = integers(node, "axes"), None
+        starts, ends = node.integers("starts"), node.integers("ends")
+        axes, steps = node.integers("axes"), None
     else:
         starts, ends, axes, steps = (numbers(source, node, i) for i in (1, 2, 3, 4))
     if starts is None or ends is None:
-        raise failure(source, node, "has no starts or no ends")
+        raise source.failure(node, "has no starts or no ends")
     axes = tuple(range(len(starts))) if axes is None else axes
     steps = (1,) * len(starts) if steps is None else steps
     if len({len(starts), len(ends), len(axes), len(steps)}) > 1:
-        raise failure(source, node, "starts, ends, axes and steps differ in number")
+        raise source.failure(node, "starts, ends, axes and steps differ in number")
     lists = [whole(size) for size in shape]
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if not -len(shape) <= axis < len(shape) or step == 0:
             detail = f"axis {axis} with step {step} of {len(shape)} dimensions"
-            raise failure(source, node, detail)
+            raise source.failure(node, detail)
         # A backward slice that ends before the first value has an end below -size.
         size = shape[axis]
         last = None if step < 0 and end < -size else end
         lists[axis] = whole(size)[slice(start, last, step)]
-    dims_of(source, node, node.outputs[0])
+    source.dims_of(node, node.outputs[0])
     return select(source, node, lists)
 
 
 def numbers(source: Source, node: OnnxNode, index: int) -> tuple[int, ...] | None:
     """Input `index`, a constant list of integers; None if it is left out."""
-    value = constant(source, node, index)
+    value = source.constant(node, index)
     if value is None:
         return None
     if value.dtype.kind not in "iu" or value.ndim > 1:
         text = f"input {node.inputs[index]!r} is no list of integers"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     return tuple(int(item) for item in value.reshape(-1))
 
 
@@ -242,7 +233,7 @@ def split(source: Source, node: OnnxNode) -> tuple[Node, ...]:
     """Split: a Gather for each output, which is as long as ONNX infers."""
     shape = extents(source, node, node.inputs[0])
     axis = axis_of(source, node, len(shape), default=0)
-    lengths = integers(node, "split") if source.opset < 13 else None
+    lengths = node.integers("split") if source.opset < 13 else None
     if lengths is None and source.opset >= 13:
         lengths = numbers(source, node, 1)
     if lengths is None:
@@ -251,7 +242,7 @@ def split(source: Source, node: OnnxNode) -> tuple[Node, ...]:
         lengths = tuple(min(each, shape[axis] - start) for start in starts)
     if len(lengths) != len(node.outputs) or sum(lengths) != shape[axis]:
         text = f"{list(lengths)} do not divide {shape[axis]} values on axis {axis}"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     nodes = []
     start = 0
     for output, length in zip(node.outputs, lengths, strict=True):
@@ -268,16 +259,16 @@ def pad(source: Source, node: OnnxNode) -> Node:
     shape = extents(source, node, node.inputs[0])
     extents(source, node, node.outputs[0])
     axes = numbers(source, node, 3) or tuple(range(len(shape)))
-    amounts = integers(node, "pads")
+    amounts = node.integers("pads")
     if source.opset >= 11:
         amounts = numbers(source, node, 1)
     if amounts is None or len(amounts) != 2 * len(axes):
-        raise failure(source, node, f"has no two pads for each of {len(axes)} axes")
-    mode = text(node, "mode", "constant")
+        raise source.failure(node, f"has no two pads for each of {len(axes)} axes")
+    mode = node.text("mode", "constant")
     lists = [whole(size) for size in shape]
     for at, axis in enumerate(axes):
         if not -len(shape) <= axis < len(shape):
-            raise failure(source, node, f"axis {axis} of {len(shape)} dimensions")
+            raise source.failure(node, f"axis {axis} of {len(shape)} dimensions")
         pads = amounts[at], amounts[at + len(axes)]
         lists[axis] = _padded(source, node, lists[axis], pads, mode)
     fill = _fill(source, node) if mode == "constant" else 0.0
@@ -295,27 +286,27 @@ def _padded(
     if mode == "constant":
         return np.pad(cropped, widths, constant_values=FILL)
     if mode not in ("reflect", "edge", "wrap"):
-        raise failure(source, node, f"mode {mode!r} is unknown")
+        raise source.failure(node, f"mode {mode!r} is unknown")
     most = {"reflect": len(cropped) - 1, "wrap": len(cropped)}.get(mode, MAX_EXTENT)
     if not len(cropped) or max(widths) > most:
         text = f"pads {list(widths)} of {len(cropped)} values by mode {mode}"
-        raise failure(source, node, f"{text}; only what is there can be repeated")
+        raise source.failure(node, f"{text}; only what is there can be repeated")
     return np.pad(cropped, widths, mode=mode)  # type: ignore[call-overload,no-any-return]
 
 
 def _fill(source: Source, node: OnnxNode) -> float:
     """The value that Pad puts in."""
     if source.opset < 11:
-        value = real(node, "value", 0.0)
+        value = node.real("value", 0.0)
     else:
-        given = constant(source, node, 2)
+        given = source.constant(node, 2)
         if given is not None and given.size != 1:
-            raise failure(source, node, "its constant is not one value")
+            raise source.failure(node, "its constant is not one value")
         value = 0.0 if given is None else float(given.reshape(-1)[0])
     if math.isnan(value):
-        raise failure(source, node, "pads with NaN")
+        raise source.failure(node, "pads with NaN")
     if source.types[node.inputs[0]] in INTEGERS and abs(value) > MOST_EXACT:
-        raise failure(source, node, f"pads integers with {value:.0f}, beyond +-2**24")
+        raise source.failure(node, f"pads integers with {value:.0f}, beyond +-2**24")
     return value
 
 
@@ -326,13 +317,13 @@ def import_gather(source: Source, node: OnnxNode) -> Node:
     shape = extents(source, node, node.inputs[0])
     extents(source, node, node.outputs[0])
     axis = axis_of(source, node, len(shape), default=0)
-    taken = constant(source, node, 1)
+    taken = source.constant(node, 1)
     if taken is None or taken.dtype.kind not in "iu":
-        raise failure(source, node, "has no indices that are constant integers")
+        raise source.failure(node, "has no indices that are constant integers")
     size = shape[axis]
     if taken.size > MAX_EXTENT or taken.min() < -size or taken.max() >= size:
         text = f"an index is outside {size} values, or there are too many"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     lists = [whole(each) for each in shape]
     lists[axis] = (taken.reshape(-1).astype(np.int64) % size).astype(np.int32)
     return select(source, node, lists)
@@ -455,7 +446,7 @@ def pad_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | No
     if any(node.inputs[3:]):
         return None
     given = source.constants.get(node.inputs[1]) if node.inputs[1:] else None
-    pads = integers(node, "pads")
+    pads = node.integers("pads")
     if given is not None:
         pads = tuple(int(pad) for pad in given.reshape(-1))
     if pads is None or len(pads) != 2 * layout.rank:
@@ -469,8 +460,8 @@ def pad_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | No
 def slice_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:
     """Slice, whose axes are an attribute before opset 10 and an input since."""
     if source.opset < 10:
-        starts = integers(node, "starts") or ()
-        axes = integers(node, "axes") or tuple(range(len(starts)))
+        starts = node.integers("starts") or ()
+        axes = node.integers("axes") or tuple(range(len(starts)))
     else:
         begin = source.constants.get(node.inputs[1])
         given = source.constants.get(node.inputs[3]) if node.inputs[3:] else None

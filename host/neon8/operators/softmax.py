@@ -18,7 +18,7 @@ from neon8.operators.layout import Converted, Layout, with_attributes
 from neon8.operators.movement import ReshapeOp
 from neon8.operators.qdq import Nodes
 from neon8.operators.reference import Operand, one_nan, rounded
-from neon8.operators.source import OnnxNode, Source, failure, integer, made, shape_of
+from neon8.operators.source import OnnxNode, Source
 from neon8.quant import elementary
 
 
@@ -79,14 +79,14 @@ class SoftmaxQOp(Op):
 
 def import_softmax(source: Source, node: OnnxNode) -> Node:
     """Softmax, LogSoftmax along one axis; before opset 13 over all from `axis` on."""
-    shape = shape_of(source, node, node.inputs[0])
+    shape = source.shape_of(node, node.inputs[0])
     flattens = source.opset < 13
-    axis = integer(node, "axis", 1 if flattens else -1)
+    axis = node.integer("axis", 1 if flattens else -1)
     axis += len(shape) if axis < 0 else 0
     if not 0 <= axis < len(shape):
-        raise failure(source, node, f"axis {axis} is none of {list(shape)}")
+        raise source.failure(node, f"axis {axis} is none of {list(shape)}")
     kind = LogSoftmax if node.operator == "LogSoftmax" else Softmax
-    return made(node, kind, axis=axis, flattens=flattens)
+    return node.made(kind, axis=axis, flattens=flattens)
 
 
 STEEPEST = np.float32(2.0**40)
@@ -190,7 +190,7 @@ def write_softmax_q(n: Nodes, op: SoftmaxQOp) -> None:
 
 def softmax_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:
     """Softmax along one axis, as it is since opset 13."""
-    axis = layout.axis(integer(node, "axis", -1))
+    axis = layout.axis(node.integer("axis", -1))
     if source.opset < 13 or axis is None:
         return None
     return Converted(with_attributes(node, axis=axis), {})

@@ -10,18 +10,7 @@ import numpy as np
 from neon8.ir.graph import FloatArray, Node
 from neon8.operators.convolution import Conv2d
 from neon8.operators.family import Family
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    failure,
-    integer,
-    integers,
-    made,
-    required,
-    shape_of,
-    text,
-    weights,
-)
+from neon8.operators.source import OnnxNode, Source
 from neon8.operators.subpixel import taps_of
 from neon8.operators.windows import MAX_EXTENT, positive
 
@@ -32,23 +21,23 @@ many times as many weights, or so many at least, are allowed."""
 
 def conv_transpose(source: Source, node: OnnxNode) -> Node:
     """ConvTranspose, of one or two spatial dimensions."""
-    shape = shape_of(source, node, node.inputs[0])
-    out = shape_of(source, node, node.outputs[0])
-    weight = required(source, node, 1)
+    shape = source.shape_of(node, node.inputs[0])
+    out = source.shape_of(node, node.outputs[0])
+    weight = source.required(node, 1)
     rank = len(shape) - 2
     if weight.ndim != len(shape) or rank not in (1, 2):
         detail = f"weights of {weight.ndim} dimensions for an input of {len(shape)}"
-        raise failure(source, node, f"{detail}; neon8 takes 3 or 4")
-    if integers(node, "kernel_shape") not in (None, weight.shape[2:]):
-        raise failure(source, node, "kernel_shape is not that of the weights")
-    groups = integer(node, "group", 1)
+        raise source.failure(node, f"{detail}; neon8 takes 3 or 4")
+    if node.integers("kernel_shape") not in (None, weight.shape[2:]):
+        raise source.failure(node, "kernel_shape is not that of the weights")
+    groups = node.integer("group", 1)
     if groups < 1 or shape[1] % groups or len(weight) != shape[1]:
         detail = f"weights {list(weight.shape)} in {groups} groups do not fit"
-        raise failure(source, node, f"{detail} {shape[1]} input channels")
+        raise source.failure(node, f"{detail} {shape[1]} input channels")
     weight = turned(weight, groups)
-    bias = weights(source, node, 2)
+    bias = source.weights(node, 2)
     if bias is not None and bias.shape != (len(weight),):
-        raise failure(source, node, f"bias {list(bias.shape)} is not ({len(weight)},)")
+        raise source.failure(node, f"bias {list(bias.shape)} is not ({len(weight)},)")
     axes = [
         _Axis(kernel=kernel, size=size, out=wanted, stride=stride, dilation=dilation)
         for kernel, size, wanted, stride, dilation in zip(
@@ -72,8 +61,7 @@ def conv_transpose(source: Source, node: OnnxNode) -> Node:
         begins.append(0)
         ends.append(0)
     height, width = axes
-    return made(
-        node,
+    return node.made(
         Conv2d,
         weight=weight,
         bias=np.zeros(len(weight), np.float32) if bias is None else bias,
@@ -121,27 +109,27 @@ def _check_growth(
         strides = [axis.stride for axis in axes]
         dilations = [axis.dilation for axis in axes]
         detail = f"strides {strides} with dilations {dilations} make {size} weights"
-        raise failure(source, node, f"{detail} of {weight.size}")
+        raise source.failure(node, f"{detail} of {weight.size}")
 
 
 def _before(source: Source, node: OnnxNode, axes: Sequence[_Axis]) -> list[int]:
     """How many pixels ONNX cuts off at the front of each axis."""
     rank = len(axes)
-    mode = text(node, "auto_pad", "NOTSET")
-    extra = integers(node, "output_padding") or (0,) * rank
-    pads = integers(node, "pads") or (0,) * (2 * rank)
+    mode = node.text("auto_pad", "NOTSET")
+    extra = node.integers("output_padding") or (0,) * rank
+    pads = node.integers("pads") or (0,) * (2 * rank)
     if mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
-        raise failure(source, node, f"auto_pad {mode!r} is unknown")
+        raise source.failure(node, f"auto_pad {mode!r} is unknown")
     if len(extra) != rank or len(pads) != 2 * rank:
-        raise failure(source, node, f"pads or output_padding are not for {rank} axes")
+        raise source.failure(node, f"pads or output_padding are not for {rank} axes")
     if not all(0 <= pad <= MAX_EXTENT for pad in (*pads, *extra)):
-        raise failure(source, node, "a pad or output_padding is negative")
+        raise source.failure(node, "a pad or output_padding is negative")
     pads = (0,) * (2 * rank) if mode == "VALID" else pads
     natural = [
         (axis.size - 1) * axis.stride + axis.reach + 1 + more
         for axis, more in zip(axes, extra, strict=True)
     ]
-    if mode.startswith("SAME") or integers(node, "output_shape") is not None:
+    if mode.startswith("SAME") or node.integers("output_shape") is not None:
         # onnxruntime: what is too much is cut off on both sides.
         total = [max(n - axis.out, 0) for n, axis in zip(natural, axes, strict=True)]
         return [n // 2 if mode == "SAME_UPPER" else n - n // 2 for n in total]
@@ -151,7 +139,7 @@ def _before(source: Source, node: OnnxNode, axes: Sequence[_Axis]) -> list[int]:
     ):
         if whole - sum(pair) != axis.out:
             detail = f"pads {list(pads)} do not give {axis.out} pixels of {whole}"
-            raise failure(source, node, detail)
+            raise source.failure(node, detail)
     return list(before)
 
 

@@ -15,7 +15,6 @@ from neon8.arrays import Array
 from neon8.operators.composition import MAX_ELEMENTS, Parts
 from neon8.operators.family import Family
 from neon8.operators.pooling import with_indices
-from neon8.operators.source import failure, integer, integers, required, shape_of, text
 from neon8.operators.windows import MAX_EXTENT, pads_of, positive
 
 RANK = 5
@@ -25,11 +24,11 @@ RANK = 5
 def conv(p: Parts) -> bool:
     """Conv: the slices that the windows of one slice of the result see are channels."""
     source, node = p.source, p.node
-    shape = shape_of(source, node, node.inputs[0])
+    shape = source.shape_of(node, node.inputs[0])
     if len(shape) != RANK:
         return False
-    out = shape_of(source, node, node.outputs[0])
-    weight = required(source, node, 1)
+    out = source.shape_of(node, node.outputs[0])
+    weight = source.required(node, 1)
     if weight.ndim != RANK:
         return False
     kernel = weight.shape[2:]
@@ -51,7 +50,7 @@ def conv(p: Parts) -> bool:
         strides=strides[1:],
         dilations=dilations[1:],
         pads=(*begins[1:], *ends[1:]),
-        group=integer(node, "group", 1),
+        group=node.integer("group", 1),
     )
     return volume(p, made, out)
 
@@ -59,20 +58,20 @@ def conv(p: Parts) -> bool:
 def conv_transpose(p: Parts) -> bool:
     """ConvTranspose: along the depth a convolution, with zeros between slices."""
     source, node = p.source, p.node
-    shape = shape_of(source, node, node.inputs[0])
+    shape = source.shape_of(node, node.inputs[0])
     if len(shape) != RANK:
         return False
-    out = shape_of(source, node, node.outputs[0])
-    weight = required(source, node, 1)
-    if weight.ndim != RANK or text(node, "auto_pad", "NOTSET") != "NOTSET":
+    out = source.shape_of(node, node.outputs[0])
+    weight = source.required(node, 1)
+    if weight.ndim != RANK or node.text("auto_pad", "NOTSET") != "NOTSET":
         return False
-    if integers(node, "output_shape") is not None:
-        raise failure(source, node, "output_shape is not supported; export with pads")
+    if node.integers("output_shape") is not None:
+        raise source.failure(node, "output_shape is not supported; export with pads")
     kernel = weight.shape[2:]
     strides = positive(source, node, "strides", (1,) * 3)
     dilations = positive(source, node, "dilations", (1,) * 3)
-    pads = integers(node, "pads") or (0,) * 6
-    extra = integers(node, "output_padding") or (0,) * 3
+    pads = node.integers("pads") or (0,) * 6
+    extra = node.integers("output_padding") or (0,) * 3
     if len(pads) != 6 or len(extra) != 3:
         return False
     if not all(0 <= pad <= MAX_EXTENT for pad in (*pads, *extra)):
@@ -94,7 +93,7 @@ def conv_transpose(p: Parts) -> bool:
         dilations=dilations[1:],
         pads=(*pads[1:3], *pads[4:]),
         output_padding=extra[1:],
-        group=integer(node, "group", 1),
+        group=node.integer("group", 1),
     )
     return volume(p, made, out)
 
@@ -107,7 +106,7 @@ def stacked(p: Parts, shape: tuple[int, ...], at: Array) -> str:
     n, channels, depth, height, width = shape
     slices, kernel = at.shape
     if n * slices * channels * kernel * height * width > MAX_ELEMENTS:
-        raise failure(p.source, p.node, "makes images too large for this")
+        raise p.source.failure(p.node, "makes images too large for this")
     value = p.node.inputs[0]
     if (at == depth).any():
         pads = np.zeros((2, RANK), np.int64)
@@ -132,11 +131,11 @@ def pool(p: Parts) -> bool:
     source, node = p.source, p.node
     if any(node.outputs[1:]) and node.outputs[0]:
         return with_indices(p)
-    shape = shape_of(source, node, node.inputs[0])
-    kernel = integers(node, "kernel_shape") or ()
-    if len(shape) != RANK or len(kernel) != 3 or integer(node, "storage_order", 0):
+    shape = source.shape_of(node, node.inputs[0])
+    kernel = node.integers("kernel_shape") or ()
+    if len(shape) != RANK or len(kernel) != 3 or node.integer("storage_order", 0):
         return False
-    out = shape_of(source, node, node.outputs[0])
+    out = source.shape_of(node, node.outputs[0])
     strides = positive(source, node, "strides", (1,) * 3)
     dilations = positive(source, node, "dilations", (1,) * 3)
     begins, ends = pads_of(source, node, kernel, shape[2:], strides, dilations)
@@ -145,7 +144,7 @@ def pool(p: Parts) -> bool:
         "Reshape", node.inputs[0], np.array((n, channels * depth, height, width))
     )
     more: dict[str, Any] = {
-        name: integer(node, name, 0)
+        name: node.integer(name, 0)
         for name in ("ceil_mode", "count_include_pad", "p")
         if name in node.attributes
     }

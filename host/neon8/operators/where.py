@@ -15,13 +15,7 @@ from neon8.operators.family import Family
 from neon8.operators.layout import with_constants
 from neon8.operators.movement import Reshape
 from neon8.operators.reference import Operand
-from neon8.operators.source import (
-    OnnxNode,
-    Source,
-    dims_of,
-    failure,
-    fitting,
-)
+from neon8.operators.source import OnnxNode, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,19 +89,19 @@ class WhereOp(Op):
 
 def where(source: Source, node: OnnxNode) -> Node:
     """Where, of constants and of tensors."""
-    dims_of(source, node, node.outputs[0])
+    source.dims_of(node, node.outputs[0])
     tensors = tuple(name for name in node.inputs if name not in source.constants)
     for name in tensors:
-        dims_of(source, node, name)
+        source.dims_of(node, name)
     kinds = {source.types.get(name) for name in node.inputs[1:] if name in tensors}
     if kinds - {source.types.get(node.outputs[0])}:
-        raise failure(source, node, "chooses among tensors of different types")
+        raise source.failure(node, "chooses among tensors of different types")
     return Where(
         name=node.name,
         inputs=tensors,
         output=node.outputs[0],
         constants={
-            place: fitting(source, node, name)
+            place: source.fitting(node, name)
             for place, name in enumerate(node.inputs)
             if name in source.constants
         },

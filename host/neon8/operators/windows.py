@@ -11,7 +11,7 @@ import numpy.typing as npt
 from neon8.arrays import Array
 from neon8.ir.graph import FloatArray
 from neon8.ir.program import Tensor
-from neon8.operators.source import OnnxNode, Source, failure, integers, text
+from neon8.operators.source import OnnxNode, Source
 
 MAX_EXTENT = 1 << 20
 """The largest kernel, stride or pad: no product of them can overflow."""
@@ -42,11 +42,11 @@ def window(
     """
     rank = len(image)
     if rank not in (1, 2):
-        raise failure(source, node, f"{rank} spatial dimensions; neon8 takes 1 or 2")
+        raise source.failure(node, f"{rank} spatial dimensions; neon8 takes 1 or 2")
     strides = positive(source, node, "strides", (1,) * rank)
     dilations = positive(source, node, "dilations", (1,) * rank)
     if len(kernel) != rank or not all(1 <= k <= MAX_EXTENT for k in kernel):
-        raise failure(source, node, f"kernel {list(kernel)} does not fit its input")
+        raise source.failure(node, f"kernel {list(kernel)} does not fit its input")
     begins, ends = pads_of(source, node, kernel, image, strides, dilations)
     for axis in range(rank):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
@@ -60,8 +60,7 @@ def window(
             hint = (
                 "; convert the file to opset 22" if ceil and source.opset < 22 else ""
             )
-            raise failure(
-                source,
+            raise source.failure(
                 node,
                 f"a window of {reach} over {image[axis]} elements, padded by "
                 f"{begins[axis]} and {ends[axis]}, does not give {out[axis]} outputs"
@@ -85,10 +84,10 @@ def positive(
     source: Source, node: OnnxNode, name: str, default: tuple[int, ...]
 ) -> tuple[int, ...]:
     """An attribute with a positive number for each axis."""
-    values = integers(node, name) or default
+    values = node.integers(name) or default
     if len(values) != len(default) or not all(1 <= v <= MAX_EXTENT for v in values):
         text = f"{name} {list(values)}: expected {len(default)} positive numbers"
-        raise failure(source, node, text)
+        raise source.failure(node, text)
     return values
 
 
@@ -102,7 +101,7 @@ def pads_of(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """How far each axis is padded before its first pixel, and after its last."""
     rank = len(image)
-    mode = text(node, "auto_pad", "NOTSET")
+    mode = node.text("auto_pad", "NOTSET")
     if mode == "VALID":
         return (0,) * rank, (0,) * rank
     if mode in ("SAME_UPPER", "SAME_LOWER"):
@@ -117,11 +116,11 @@ def pads_of(
             ends.append(large if mode == "SAME_UPPER" else small)
         return tuple(begins), tuple(ends)
     if mode != "NOTSET":
-        raise failure(source, node, f"auto_pad {mode!r} is unknown")
-    pads = integers(node, "pads") or (0,) * (2 * rank)
+        raise source.failure(node, f"auto_pad {mode!r} is unknown")
+    pads = node.integers("pads") or (0,) * (2 * rank)
     if len(pads) != 2 * rank or not all(0 <= p <= MAX_EXTENT for p in pads):
         detail = f"expected {2 * rank} numbers that are not negative"
-        raise failure(source, node, f"pads {list(pads)}: {detail}")
+        raise source.failure(node, f"pads {list(pads)}: {detail}")
     return pads[:rank], pads[rank:]
 
 

@@ -26,7 +26,7 @@ from neon8.ir.graph import Activation, Graph, Node, Quantization, Tensor
 from neon8.operators.activation import Activate
 from neon8.operators.convolution import Conv2d, convolutions, with_convolutions
 from neon8.operators.quantization import FakeQuantize
-from neon8.operators.source import OnnxNode, Source, integer, real
+from neon8.operators.source import OnnxNode, Source
 from neon8.quant.reasons import IMPORTED
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import (
@@ -159,9 +159,9 @@ def _with_weight_scales(
     if scales is None:
         return node
     if onnx_node.operator == "Gemm":
-        scales = scales * np.float32(abs(real(onnx_node, "alpha", 1.0)))
+        scales = scales * np.float32(abs(onnx_node.real("alpha", 1.0)))
     if onnx_node.operator == "ConvTranspose":  # every group has these
-        scales = np.tile(scales, integer(onnx_node, "group", 1))
+        scales = np.tile(scales, onnx_node.integer("group", 1))
     scales = np.broadcast_to(scales, (len(node.weight),)).astype(np.float32)
     weight = node.weight
     if weights is not None and weights.half:  # rounded to float16; they are multiples
@@ -184,7 +184,7 @@ def _with_exact_bias(
     channels = len(node.weight)
     if bias is None or source is None or node.weight_scales is None:
         return node
-    if bias.levels.size != channels or real(onnx_node, "beta", 1.0) != 1:
+    if bias.levels.size != channels or onnx_node.real("beta", 1.0) != 1:
         return node
     scale = np.broadcast_to(bias.scale, bias.levels.shape).reshape(-1)
     unit = source.scale * node.weight_scales.astype(np.float64)
@@ -196,7 +196,7 @@ def _with_exact_bias(
 def _output_axis(node: OnnxNode) -> int | None:
     """The axis of the weights that has an entry for each output channel."""
     if node.operator == "Gemm":
-        return 0 if integer(node, "transB", 0) else 1
+        return 0 if node.integer("transB", 0) else 1
     return {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}.get(node.operator)
 
 
