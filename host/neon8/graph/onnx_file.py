@@ -217,14 +217,6 @@ def _described(graph: onnx.GraphProto, name: str) -> onnx.ValueInfoProto:
     return value
 
 
-def read_model(path: Path) -> onnx.ModelProto:
-    """The checked model with all its weights.  GraphError."""
-    model = _decode(path, _read(path))
-    _load_external_data(path, model)
-    _check(path, model)
-    return model
-
-
 def _read(path: Path) -> bytes:
     try:
         return read_file(path)
