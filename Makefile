@@ -83,11 +83,10 @@ bench: native bench-host ## measure the PC, then calibration; SQUEEZENET=file.on
 	@.venv/bin/python -m bench.calibration.report \
 		$(if $(JPEGS),--squeezenet $(SQUEEZENET) --jpegs $(JPEGS))
 
-# Without NETWORKS and SQUEEZENET, the whole table, which is then written into the page.
-bench-host: native ## measure the PC against onnxruntime; NETWORKS=squeezenet1_1,resnet50 for some, SQUEEZENET=file.onnx
+# Without NETWORKS, the whole table, which is then written into the page.
+bench-host: native ## measure the PC against onnxruntime; NETWORKS=squeezenet1_1,resnet50 for some
 	@.venv/bin/python -m bench.host.report \
-		$(if $(NETWORKS),--networks $(NETWORKS)) $(if $(SQUEEZENET),--squeezenet $(SQUEEZENET)) \
-		$(if $(NETWORKS)$(SQUEEZENET),,--write docs/performance.md)
+		$(if $(NETWORKS),--networks $(NETWORKS),--write docs/performance.md)
 
 # Without LAYERS and CORES, the whole table, which is then written into the page.
 bench-kernels: native aarch64 armv7 llvm ## count and model the ARM kernels; LAYERS=net,fc2048-1000 CORES=a53,n2 for some

@@ -24,6 +24,23 @@ def table(
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
+def options(description: str, **known: Collection[str]) -> argparse.ArgumentParser:
+    """--write PAGE.md, and for each that is known --NAME A,B, by default all of it."""
+    parser = argparse.ArgumentParser(description=description.partition("\n\n")[0])
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE.md", help="put the tables into this page"
+    )
+    for name, choices in known.items():
+        parser.add_argument(
+            f"--{name}",
+            type=some_of(choices),
+            default=list(choices),
+            metavar="A,B",
+            help=f"some of {', '.join(choices)}; default: all",
+        )
+    return parser
+
+
 def some_of(known: Collection[str]) -> Callable[[str], list[str]]:
     """A type of argument: some of `known`, in their order, with commas between them."""
 
