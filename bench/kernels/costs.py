@@ -167,52 +167,35 @@ def measured(
     found: list[tuple[tuple[Part, ...], list[Costs]]] = []
     known: parts.Loops = {}
     for file in files:
-        (counted,) = parts.measure(bench, NAMES[core], [file], OUT, known)
+        counted = parts.measure(bench, NAMES[core], file, OUT, known)
         traced = trace(file.read_bytes(), PROCESSORS[core], source=str(file))
         found.append((traced, counted))
         print(f"{core} {file.stem}", file=sys.stderr)
     return found
 
 
-def listings(bench: Bench, core: str, files: Sequence[Path]) -> list[loops.Loop]:
-    """The main loops of kernels on a core that runs instructions in order."""
+def listings(bench: Bench, core: str, files: Sequence[Path]) -> dict[str, object]:
+    """The main loops of kernels on a core that runs instructions in order: cycles of a
+    pass, and lines as loops.Line has them."""
     model = IN_ORDER[NAMES[core]]
-    return [
-        loops.Loop(
-            kernel=name,
-            cycles=inorder.cycles(steps, model),
-            lines=tuple(
-                loops.Line(each.cycle, each.text, each.waits, each.units)
+    return {
+        name: (
+            inorder.cycles(steps, model),
+            [
+                (each.cycle, each.text, each.waits, each.units)
                 for each in inorder.timeline(steps, model)
-            ),
+            ],
         )
         for name, steps in sorted(parts.hottest(bench, NAMES[core], files, OUT).items())
         if KERNEL.match(name)
-    ]
-
-
-def write_loops(core: str, found: Sequence[loops.Loop]) -> None:
-    """Where the package has them."""
-    rows = {
-        loop.kernel: (
-            loop.cycles,
-            [(line.cycle, line.text, line.waits, line.units) for line in loop.lines],
-        )
-        for loop in found
     }
-    text = json.dumps(rows, separators=(",", ":"))
-    (costs.FOLDER / f"{core}{loops.ENDING}").write_text(f"{text}\n")
 
 
-def write(table: costs.Table) -> None:
+def write(name: str, found: object) -> None:
     """Where the package has it."""
     costs.FOLDER.mkdir(exist_ok=True)
-    text = json.dumps(
-        {"kernels": table.kernels, "around": table.around},
-        indent=None,
-        separators=(",", ":"),
-    )
-    (costs.FOLDER / f"{table.core}.json").write_text(f"{text}\n")
+    text = json.dumps(found, separators=(",", ":"))
+    (costs.FOLDER / name).write_text(f"{text}\n")
 
 
 def main() -> None:
@@ -223,9 +206,12 @@ def main() -> None:
         bench = report.build([NAMES[core] for core in arguments.core])
         files = list(training())
         for core in arguments.core:
-            write(solved(core, measured(bench, core, files)))
+            table = solved(core, measured(bench, core, files))
+            known = {"kernels": table.kernels, "around": table.around}
+            write(f"{core}.json", known)
             if NAMES[core] in IN_ORDER:
-                write_loops(core, listings(bench, core, files))
+                found = listings(bench, core, files)
+                write(f"{core}{loops.ENDING}", found)
     except (BenchError, Neon8Error) as error:
         sys.exit(f"costs: {error}")
 

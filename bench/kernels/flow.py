@@ -117,6 +117,17 @@ def cycles(edges: Edges) -> list[Cycle]:
     return sorted(made, key=lambda each: (-each.instructions, each.blocks))
 
 
+def most(edges: Edges, share: float) -> list[Cycle]:
+    """The first of cycles(), as many as have a share of all instructions."""
+    needed, chosen = share * instructions(edges), []
+    for cycle in cycles(edges):
+        if needed <= 0:
+            break
+        chosen.append(cycle)
+        needed -= cycle.instructions
+    return chosen
+
+
 def busiest(targets: Mapping[Block, int]) -> Block:
     """The most frequent one; of equals the one at the highest address."""
     return max(targets, key=lambda block: (targets[block], block))

@@ -88,17 +88,13 @@ A53 = Core(
     store_bits=64,
     one_port=True,
 )
-A55 = Core(
+A55 = replace(
+    A53,
     alu=2,
-    shift=3,
-    multiply=4,
     fused=4,
-    float=4,
     permute=2,
     to_scalar=3,
     from_scalar=3,
-    load=3,
-    vector_load=4,
     store_bits=128,
     one_port=False,
 )

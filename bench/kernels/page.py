@@ -12,24 +12,11 @@ from neon8.version import __version__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
-    """Where a layer spends its cycles; function: one of those that it goes through.
-
-    instructions, cycles: of a pass.
-    """
-
-    function: str
-    passes: int
-    instructions: int
-    cycles: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """A layer of ROWS on a core of CORES.
 
     cycles: None where the core has no model.  kernel: the function with most of its
-    instructions.  loops: the dearest ones.
+    instructions.
     """
 
     layer: str
@@ -38,7 +25,6 @@ class Figure:
     instructions: int
     cycles: float | None
     kernel: str
-    loops: tuple[Loop, ...] = ()
 
 
 def text(figures: Sequence[Figure], tools: Tools) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 
 from bench.kernels import cores, flow
 from bench.kernels.assembly import Program, Step
-from bench.kernels.cores import CORES
 from bench.kernels.report import COVERED, Bench
 from neon8.profile.costs import Spent
 from neon8.runtime.model import Model
@@ -17,43 +16,37 @@ from neon8.runtime.model import Model
 Costs = dict[str, Spent]
 """By function."""
 
-FIRST = 1
-"""What comes before it is the session's, and no part."""
-
 
 Loops = dict[tuple[flow.Block, ...], float]
 """Modelled cycles of a pass through the blocks of a loop."""
 
 
 def measure(
-    bench: Bench,
-    core: str,
-    models: Sequence[Path],
-    folder: Path,
-    known: Loops | None = None,
-) -> list[list[Costs]]:
-    """Of each .n8 file, its parts in their order.  BenchError: it cannot be run.
+    bench: Bench, core: str, model: Path, folder: Path, known: Loops
+) -> list[Costs]:
+    """Of a .n8 file, its parts in their order.  BenchError: it cannot be run.
 
-    known: the loops that earlier calls for the core have modelled, for this one to add
-    to.
+    The cycles of a loop are split by instructions.  known: the loops that earlier calls
+    for the core have modelled, for this one to add to.
     """
-    guest, code = bench.guests[CORES[core].machine.name]
-    counted = [
-        bench.counter.count(
-            CORES[core],
-            guest,
-            ("model", model, any_input(model, folder), folder / "out"),
-        )[FIRST:]
-        for model in models
+    code, (_session, *parts) = count(bench, core, model, folder)
+    chosen = [flow.most(edges, COVERED) for edges in parts]
+    every = dict.fromkeys(cycle.blocks for cycles in chosen for cycle in cycles)
+    new = [blocks for blocks in every if blocks not in known]
+    if cores.has_model(core):
+        steps = [code.steps(blocks) for blocks in new]
+        found = cores.cycles(bench.tools.llvm_mca, steps, core)
+        known.update(zip(new, found, strict=True))
+    return [
+        split(code, edges, cycles, known)
+        for edges, cycles in zip(parts, chosen, strict=True)
     ]
-    all_parts = [part for parts in counted for part in parts]
-    judged = judge(bench, code, core, all_parts, {} if known is None else known)
-    taken = iter(judged)
-    return [[next(taken) for _ in parts] for parts in counted]
 
 
-def any_input(model: Path, folder: Path) -> Path:
-    """A file with inputs for a model, whose values do not matter to its time."""
+def count(
+    bench: Bench, core: str, model: Path, folder: Path
+) -> tuple[Program, list[flow.Edges]]:
+    """What runs of a .n8 file with inputs whose values do not matter to its time."""
     rng = np.random.default_rng(0)
     path = folder / "in"
     with Model.open(model) as opened, path.open("wb") as file:
@@ -61,56 +54,21 @@ def any_input(model: Path, folder: Path) -> Path:
             lo, hi = (info.lo, info.hi) if info.quantized else (0, 1)
             values = rng.integers(lo, hi, info.shape, endpoint=True)
             file.write(values.astype(info.dtype).tobytes())
-    return path
+    return bench.count(core, ("model", model, path, folder / "out"))
 
 
 def hottest(
     bench: Bench, core: str, models: Sequence[Path], folder: Path
 ) -> dict[str, tuple[Step, ...]]:
     """Of each function, the loop in which it spends most instructions."""
-    guest, code = bench.guests[CORES[core].machine.name]
     found: dict[str, tuple[float, tuple[Step, ...]]] = {}
     for model in models:
-        arguments = ("model", model, any_input(model, folder), folder / "out")
-        edges = flow.whole(bench.counter.count(CORES[core], guest, arguments))
-        for cycle in flow.cycles(edges):
+        code, parts = count(bench, core, model, folder)
+        for cycle in flow.cycles(flow.whole(parts)):
             name = code.function[max(cycle.blocks).address]
             if name not in found or cycle.instructions > found[name][0]:
                 found[name] = cycle.instructions, code.steps(cycle.blocks)
     return {name: steps for name, (_, steps) in found.items()}
-
-
-def judge(
-    bench: Bench,
-    code: Program,
-    core: str,
-    parts: Sequence[flow.Edges],
-    known: Loops,
-) -> list[Costs]:
-    """What was counted of each part, split among its functions.
-
-    Each loop is modelled once. The cycles of one are split by instructions.
-    """
-    new: dict[tuple[flow.Block, ...], None] = {}
-    chosen: list[list[flow.Cycle]] = []
-    for edges in parts:
-        total, covered = flow.instructions(edges), 0
-        chosen.append([])
-        for cycle in flow.cycles(edges):
-            if covered >= COVERED * total:
-                break
-            chosen[-1].append(cycle)
-            covered += cycle.instructions
-            if cycle.blocks not in known:
-                new[cycle.blocks] = None
-    steps = [code.steps(blocks) for blocks in new]
-    modelled = cores.has_model(core)
-    found = cores.cycles(bench.tools.llvm_mca, steps, core) if modelled else ()
-    known.update(zip(new, found, strict=False))
-    return [
-        split(code, edges, cycles, known)
-        for edges, cycles in zip(parts, chosen, strict=True)
-    ]
 
 
 def split(

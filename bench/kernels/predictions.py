@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `neon8 profile` says of networks on boards, and of times that are known."""
 
-import argparse
 import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -68,9 +66,7 @@ Milliseconds of neon8 as `neon8 profile` estimates them, one thread, and their r
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path, metavar="PAGE.md")
-    arguments = parser.parse_args()
+    arguments = pages.options(__doc__).parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     try:
         text = TEXT.format(published=published(), estimated=estimated())
