@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One measurement in a fresh process: measure.py NAME MODEL -> a line of JSON."""
+"""One measurement in a fresh process.
+
+python -m bench.calibration.measure NAME MODEL prints a line of JSON.
+"""
 
 import json
 import logging
@@ -11,8 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 
+from bench.networks import resnet, weights
+from bench.networks.builder import Net
 from neon8 import calibrate_model, observe_model
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.statistics import native
@@ -23,6 +29,17 @@ from neon8.graph.importer import load
 from neon8.quant.grid import Grid
 
 ROUNDS = 3
+
+
+def net20(model: str) -> dict[str, float]:
+    """Write ResNet-18, 20 convolutions and a Gemm, with random weights.
+
+    That takes more memory than a short calibration and must not count as its own.
+    """
+    net = Net("net20", 13, fold=True)
+    resnet.resnet(net, 224, 18)
+    onnx.save(weights.model(net, weights.draw(net)), model)
+    return {"parameters": net.parameters}
 
 
 def samples(model: str, count: int) -> Iterator[dict[str, np.ndarray]]:

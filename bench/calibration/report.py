@@ -38,7 +38,8 @@ TARGETS = {
 
 def measure(name: str, model: Path, *options: int) -> dict[str, float]:
     """What measure.py says."""
-    command = [sys.executable, HERE / "measure.py", name, model, *map(str, options)]
+    command = [sys.executable, "-m", "bench.calibration.measure", name, model]
+    command += map(str, options)
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     print(f"  {model.stem} {name} {' '.join(map(str, options))}", file=sys.stderr)
     return json.loads(text.splitlines()[-1])
@@ -106,7 +107,7 @@ def figures(model: Path, images: Path, settings: dict) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--squeezenet", type=Path, help="squeezenet1.1 as ONNX")
     parser.add_argument("--jpegs", type=Path, help="a folder of images of 227 x 227")
     arguments = parser.parse_args()
@@ -114,7 +115,7 @@ def main() -> None:
         parser.error("--squeezenet and --jpegs go together")
     OUT.mkdir(parents=True, exist_ok=True)
     net20 = OUT / "net20.onnx"
-    subprocess.run([sys.executable, HERE / "net20.py", net20], check=True)
+    measure("net20", net20)
     found = {"net20": figures(net20, make_images(OUT / "jpegs"), NET20)}
     if arguments.squeezenet is not None:
         found["squeezenet"] = figures(arguments.squeezenet, arguments.jpegs, SQUEEZENET)

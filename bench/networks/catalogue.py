@@ -176,7 +176,11 @@ def sizes(name: str, *, small: bool) -> tuple[float, int]:
 def drawn(name: str, *, small: bool = False) -> weights.Arrays:
     """Its weights, with statistics."""
     width, size = sizes(name, small=small)
-    whole = draw(name, width=width, size=size, batch=STATISTICS_SAMPLES)
+    return settled(draw(name, width=width, size=size, batch=STATISTICS_SAMPLES))
+
+
+def settled(whole: Net) -> weights.Arrays:
+    """Weights of a network, drawn for STATISTICS_SAMPLES, with their statistics."""
     data = samples.inputs(whole, STATISTICS_SAMPLES, seed=STATISTICS_SEED)
     batch = {i: np.concatenate([one[i] for one in data]) for i in whole.inputs}
     return weights.calibrated(whole, weights.draw(whole), batch)

@@ -18,13 +18,16 @@ from bench.networks.builder import Net
 Arrays = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+Shapes = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """bounds: of the input, as in --shape, without its name; shapes: some that are
     within them, of which the first calibrates."""
 
     bounds: str
-    shapes: tuple[tuple[int, ...], ...]
+    shapes: Shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,107 +45,73 @@ class Resizable:
     full: Case
 
 
-def images(*sizes: tuple[int, int]) -> tuple[tuple[int, ...], ...]:
+def images(*sizes: tuple[int, int]) -> Shapes:
     """Of one image in three colours, height and width."""
     return tuple((1, 3, *size) for size in sizes)
 
 
 UNET = Resizable(
-    small=Case(
-        bounds="1,3,32..96:16,32..96:16",
-        shapes=images((32, 32), (48, 96), (96, 80)),
-    ),
+    small=Case("1,3,32..96:16,32..96:16", images((32, 32), (48, 96), (96, 80))),
     full=Case(
-        bounds="1,3,128..512:16,128..512:16",
-        shapes=images((256, 256), (128, 512), (512, 512)),
+        "1,3,128..512:16,128..512:16", images((256, 256), (128, 512), (512, 512))
     ),
 )
 NETWORKS = {
     "ppocr_detector": Resizable(
         small=Case(
-            bounds="1,3,64..160:32,64..160:32",
-            shapes=images((64, 64), (96, 64), (64, 160), (128, 96), (160, 160)),
+            "1,3,64..160:32,64..160:32",
+            images((64, 64), (96, 64), (64, 160), (128, 96), (160, 160)),
         ),
         full=Case(
-            bounds="1,3,160..1280:32,160..1280:32",
-            shapes=images((320, 320), (320, 640), (640, 640), (960, 736), (1280, 1280)),
+            "1,3,160..1280:32,160..1280:32",
+            images((320, 320), (320, 640), (640, 640), (960, 736), (1280, 1280)),
         ),
     ),
     "unet": UNET,
     "unet_bilinear": UNET,
     "ppocr_recogniser": Resizable(
-        small=Case(
-            bounds="1,3,48,32..336:8",
-            shapes=images(*((48, width) for width in range(32, 337, 16))),
-        ),
+        small=Case("1,3,48,32..336:8", images(*((48, w) for w in range(32, 337, 16)))),
         full=Case(
-            bounds="1,3,48,32..1280:8",
-            shapes=images((48, 320), (48, 64), (48, 640), (48, 1280)),
+            "1,3,48,32..1280:8", images(*((48, w) for w in (320, 64, 640, 1280)))
         ),
     ),
     "keyword_spotter": Resizable(
         axis=2,
         small=Case(
-            bounds="1,1,16..320:8,40",
-            shapes=tuple((1, 1, frames, 40) for frames in (48, 16, 104, 320)),
+            "1,1,16..320:8,40", tuple((1, 1, t, 40) for t in (48, 16, 104, 320))
         ),
-        full=Case(
-            bounds="1,1,16..1600:8,40",
-            shapes=tuple((1, 1, frames, 40) for frames in (152, 48, 1600)),
-        ),
+        full=Case("1,1,16..1600:8,40", tuple((1, 1, t, 40) for t in (152, 48, 1600))),
     ),
     "whisper_tiny": Resizable(
         axis=2,
         keep=("/positions/Add",),
-        small=Case(
-            bounds="1,80,8..160:2",
-            shapes=tuple((1, 80, frames) for frames in (64, 8, 42, 160)),
-        ),
+        small=Case("1,80,8..160:2", tuple((1, 80, t) for t in (64, 8, 42, 160))),
         full=Case(
-            bounds="1,80,100..3000:2",
-            shapes=tuple((1, 80, frames) for frames in (500, 100, 1500, 3000)),
+            "1,80,100..3000:2", tuple((1, 80, t) for t in (500, 100, 1500, 3000))
         ),
     ),
     "silero_vad": Resizable(
         axis=1,
-        small=Case(
-            bounds="1,512..4096:512",
-            shapes=tuple((1, values) for values in (1024, 512, 2560, 4096)),
-        ),
-        full=Case(
-            bounds="1,512..65536:512",
-            shapes=tuple((1, values) for values in (8192, 512, 65536)),
-        ),
+        small=Case("1,512..4096:512", ((1, 1024), (1, 512), (1, 2560), (1, 4096))),
+        full=Case("1,512..65536:512", ((1, 8192), (1, 512), (1, 65536))),
     ),
     "mobilenet_v2": Resizable(
-        small=Case(
-            bounds="1..8,3,64,64",
-            shapes=tuple((batch, 3, 64, 64) for batch in range(1, 9)),
-        ),
-        full=Case(
-            bounds="1..8,3,224,224",
-            shapes=tuple((batch, 3, 224, 224) for batch in (1, 2, 4, 8)),
-        ),
+        small=Case("1..8,3,64,64", tuple((n, 3, 64, 64) for n in range(1, 9))),
+        full=Case("1..8,3,224,224", tuple((n, 3, 224, 224) for n in (1, 2, 4, 8))),
     ),
     "squeezenet1_1": Resizable(
-        small=Case(
-            bounds="1,3,160..320,160..320",
-            shapes=images((160, 160), (233, 320), (320, 320)),
-        ),
+        small=Case("1,3,160..320,160..320", images((160, 160), (233, 320), (320, 320))),
         full=Case(
-            bounds="1,3,160..320,160..320",
-            shapes=images((224, 224), (160, 160), (233, 320), (320, 320)),
+            "1,3,160..320,160..320",
+            images((224, 224), (160, 160), (233, 320), (320, 320)),
         ),
     ),
     "yolov8n": Resizable(
         keep=("/low/Sub", "/high/Add", "/steps/Mul"),
-        small=Case(
-            bounds="1,3,64..160:32,64..160:32",
-            shapes=images((64, 64), (160, 64), (96, 160)),
-        ),
+        small=Case("1,3,64..160:32,64..160:32", images((64, 64), (160, 64), (96, 160))),
         full=Case(
-            bounds="1,3,320..1280:32,320..1280:32",
-            shapes=images((320, 320), (384, 640), (640, 640), (1280, 1280)),
+            "1,3,320..1280:32,320..1280:32",
+            images((320, 320), (384, 640), (640, 640), (1280, 1280)),
         ),
     ),
 }
@@ -171,10 +140,7 @@ def build(name: str, *, small: bool = False) -> onnx.ModelProto:
     one, other = (drawn(shape, batch=shape[0]) for shape in (shapes[0], shapes[-1]))
     open_constants(one, other)
     many = drawn(shapes[0], batch=catalogue.STATISTICS_SAMPLES)
-    data = samples.inputs(many, many.batch, seed=catalogue.STATISTICS_SEED)
-    together = {i: np.concatenate([each[i] for each in data]) for i in many.inputs}
-    arrays = weights.calibrated(many, weights.draw(many), together)
-    proto = weights.model(one, arrays)
+    proto = weights.model(one, catalogue.settled(many))
     (entry,) = proto.graph.input
     for axis, sizes in enumerate(zip(*shapes, strict=True)):
         if len(set(sizes)) > 1:
