@@ -3,20 +3,18 @@
 
 import math
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import onnx
 
 from bench import pages
 from bench.accuracy import peers
 from bench.networks import catalogue, samples
-from bench.networks.measure import REFUSALS, Arrays
+from bench.networks.measure import REFUSALS, sqnr
 from neon8 import calibrate_model, compile_model
 from neon8.calibrate.run.reference import Reference
-from neon8.evaluate.metrics import sqnr_db
 from neon8.runtime import Model
 
 CALIBRATION = 4
@@ -71,29 +69,17 @@ def beside(name: str) -> Beside:
     with tempfile.TemporaryDirectory() as folder:
         path, made = Path(folder) / f"{name}.onnx", Path(folder) / "made.onnx"
         onnx.save(proto, path)
-        reference = Reference(path)
-        wanted = [reference.run(sample) for sample in unseen]
-
-        def decibels(run: Callable[[Arrays], Arrays]) -> float:
-            signal = noise = 0.0
-            for sample, outputs in zip(unseen, wanted, strict=True):
-                found = run(sample)
-                for output, values in outputs.items():
-                    exact = values.astype(np.float64)
-                    signal += float((exact**2).sum())
-                    noise += float(((found[output] - exact) ** 2).sum())
-            return sqnr_db(signal, noise)
-
+        wanted = list(map(Reference(path).run, unseen))
         file = made.with_suffix(".n8")
         file.write_bytes(compile_model(path, calibrate_model(path, known)))
         with Model.open(file) as model, model.session() as session:
-            ours = decibels(session.run)
+            ours = sqnr(map(session.run, unseen), wanted)
 
         def by_peer(setting: str) -> float | str:
             try:
                 found = peers.made(PEER, setting, path, known, BUILD)
                 onnx.save(peers.exact(found), made)
-                return decibels(Reference(made).run)
+                return sqnr(map(Reference(made).run, unseen), wanted)
             except (peers.PeerError, *REFUSALS) as error:
                 return str(error)
 

@@ -6,7 +6,6 @@ export_torch.py imports. Files that FOLDER has already, NETWORK.EXPORTER.onnx, a
 taken as they are.
 """
 
-import argparse
 import logging
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from bench.networks.measure import (
     Refused,
     on_samples,
 )
-from bench.networks.report import PAGE, ran, shown, table
+from bench.networks.report import ran, shown, table
 
 REQUIREMENTS = "torch torchvision timm transformers ultralytics onnx onnxscript"
 """What pip must have put there; torch and torchvision for processors are enough."""
@@ -131,16 +130,9 @@ def missing(python: str) -> str:
 
 def main() -> int:
     """0 if every network ran and all bytes were equal."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = pages.options(__doc__, networks=NETWORKS)
     parser.add_argument("folder", type=Path, help="of the ONNX files")
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument(
-        *("--networks",),
-        type=pages.some_of(NETWORKS),
-        default=list(NETWORKS),
-        metavar="A,B",
-    )
-    parser.add_argument("--write", type=Path, metavar=PAGE)
     arguments = parser.parse_args()
     logging.getLogger("neon8").setLevel(logging.ERROR)
     arguments.folder.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 """One network through the whole line, run here and on emulated ARM."""
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -10,7 +11,6 @@ import numpy as np
 import onnx
 
 from bench.networks import catalogue, samples
-from bench.networks.islands import Island, islands
 from neon8 import calibrate_model, compile_model, evaluate_model
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.lower import lower
@@ -19,6 +19,7 @@ from neon8.data.samples import gather
 from neon8.errors import CalibrationError, CompileError, GraphError, ModelError
 from neon8.evaluate.metrics import sqnr_db
 from neon8.graph.importer import load
+from neon8.ir.program import Program
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
 from neon8.runtime.arrays import Memory
@@ -51,7 +52,7 @@ class Figures:
     input: tuple[int, ...]
     macs: int
     layers: int
-    islands: list[Island]
+    islands: list[str]
     file: int
     memory: Memory
     sqnr: float
@@ -128,18 +129,8 @@ def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> F
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{name}.n8"
         file.write_bytes(compile_model(path, table))
-        reference = Reference(path)
-        signal = noise = 0.0
-        results = []
         with Model.open(file) as model, model.session(threads=2) as session:
-            for sample in inputs:
-                results.append(session.run(sample))
-                for output, wanted in reference.run(sample).items():
-                    if wanted.dtype.kind != "f":
-                        continue
-                    exact = wanted.astype(np.float64)
-                    signal += float((exact**2).sum())
-                    noise += float(((results[-1][output] - exact) ** 2).sum())
+            results = [session.run(sample) for sample in inputs]
             memory, steps = model.memory, model.steps
             size = model.facts.size
         equal = 0
@@ -158,10 +149,22 @@ def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> F
         islands=islands(program, products(path)),
         file=size,
         memory=memory,
-        sqnr=sqnr_db(signal, noise),
+        sqnr=sqnr(results, map(Reference(path).run, inputs)),
         equal=equal,
         emulated=len(inputs[:EMULATED]) * len(MACHINES),
     )
+
+
+def sqnr(found: Iterable[Arrays], wanted: Iterable[Arrays]) -> float:
+    """In dB, of all outputs in float32 of all samples."""
+    signal = noise = 0.0
+    for ours, theirs in zip(found, wanted, strict=True):
+        for output, values in theirs.items():
+            if values.dtype.kind == "f":
+                exact = values.astype(np.float64)
+                signal += float((exact**2).sum())
+                noise += float(((ours[output] - exact) ** 2).sum())
+    return sqnr_db(signal, noise)
 
 
 def products(path: Path) -> set[str]:
@@ -172,6 +175,39 @@ def products(path: Path) -> set[str]:
     return {node.name or f"{node.op_type}_{node.output[0]}" for node in found}
 
 
+def islands(program: Program, products: set[str]) -> list[str]:
+    """Of each float island with a product before and one after it, what and why.
+
+    An island is steps that hand float32 to one another, so the conversions at its
+    shores do not count.  products: names of the ONNX network's Conv, ConvTranspose and
+    MatMul nodes; what a Gemm became is none.
+    """
+    if not products.intersection(op.name for op in program.ops):
+        raise ValueError("none of the products is a step of the program")
+    before: set[str] = set()
+    for op in program.ops:
+        if op.name in products or before.intersection(op.inputs):
+            before.add(op.output)
+    after: set[str] = set()
+    for op in reversed(program.ops):
+        if op.name in products or op.output in after:
+            after.update(op.inputs)
+    groups: dict[str, set[str]] = {}  # by the tensors that they make
+    for op in program.ops:
+        kinds = {program.tensors[name].dtype for name in (*op.inputs, op.output)}
+        if kinds == {"float32"} and op.output in before & after:
+            group = {op.output}.union(*(groups.get(name, ()) for name in op.inputs))
+            groups |= dict.fromkeys(group, group)
+    found = []
+    for group in {id(group): group for group in groups.values()}.values():
+        steps = [op for op in program.ops if op.output in group]
+        kinds = dict.fromkeys(op.operation.lower() for op in steps)
+        known = program.islands
+        why = dict.fromkeys(known[op.name] for op in steps if op.name in known)
+        reasons = f" ({'; '.join(why)})" if why else ""
+        found.append(f"{', '.join(kinds)}{reasons}")
+    return found
+
+
 def same_bytes(a: Arrays, b: Arrays) -> bool:
-    """Equal outputs, to the last bit."""
     return a.keys() == b.keys() and all(a[k].tobytes() == b[k].tobytes() for k in a)

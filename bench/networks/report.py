@@ -5,7 +5,6 @@ Networks with random weights are built from their published definitions; trained
 are given by --model.  With --beside, what int8 by onnxruntime loses is shown instead.
 """
 
-import argparse
 import logging
 import math
 import sys
@@ -33,7 +32,6 @@ HEADER = (
     *("file, kB", "arena, kB", "/ least", "SQNR, dB", "ARM = x86"),
 )
 
-PAGE = "docs/networks.md"
 INTRODUCTION = f"""\
 Made by
 
@@ -71,7 +69,7 @@ def cells(result: Figures | Refused) -> list[str]:
         refused = f"refused: {why}".replace("|", "\\|")
         return [result.name, refused, *[""] * (len(HEADER) - 2)]
     memory = result.memory
-    found = [island.text for island in result.islands]
+    found = result.islands
     kinds = [f"{found.count(kind)} x {kind}" for kind in dict.fromkeys(found)]
     return [
         result.name,
@@ -114,7 +112,7 @@ def document(
 
 def main() -> int:
     """0 if every network ran and all bytes were equal."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = pages.options(__doc__)
     parser.add_argument("--only", nargs="*", choices=NETWORKS, metavar="NAME")
     parser.add_argument(
         *("--model",),
@@ -129,7 +127,6 @@ def main() -> int:
         action="store_true",
         help="compare with onnxruntime's int8: networks with attention, or --only",
     )
-    parser.add_argument("--write", type=Path, metavar=PAGE)
     arguments = parser.parse_args()
     logging.getLogger("neon8").setLevel(logging.ERROR)
     if arguments.beside:

@@ -9,14 +9,13 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from PIL import Image
 
-from bench.accuracy import drawn, page, peer_ncnn, report, scenes
+from bench.accuracy import drawn, page, peer_ncnn, scenes
 from bench.accuracy.harden import HOMOGENEOUS, OCTAVES, OUTLIER, harden
-from bench.accuracy.networks import Network, boxed
+from bench.accuracy.networks import Network
 from bench.accuracy.onnx_net import Net
 from bench.accuracy.peers import exact
-from bench.accuracy.rows import RECIPES, REWRITTEN, Case
+from bench.accuracy.rows import Case
 from neon8.evaluate.detection import Found, find, iou, matched
 from neon8.evaluate.heads import Option, recognise
 from onnx_nets import chain
@@ -240,51 +239,3 @@ def test_the_page_says_where_it_is_behind(ours, theirs, said):
     results = {("net", "default"): ours, ("net", "nncf"): theirs}
     case = Case(network, "", path, path)
     assert said in "\n".join(page.beside([case], results, ["default", "nncf"]))
-
-
-def test_searches_are_for_networks_that_ask_and_rewritings_take_few_recipes():
-    path = Path("net.onnx")
-    known = {"model": path, "data": path, "calibrate": 1, "evaluate": 1}
-    network = Network(name="net", searches=("mixed 1.25",), **known)
-    asked = Case(network, "", path, path).recipes
-    usual = Case(Network(name="other", **known), "", path, path).recipes
-    assert set(asked) - set(usual) == {"mixed 1.25"}
-    assert set(RECIPES) - set(asked) == {"mixed 1.1"}
-    assert Case(network, "dense", path, path).recipes == REWRITTEN
-
-
-def test_what_was_not_measured_is_an_empty_cell():
-    path = Path("net.onnx")
-    network = Network(name="net", model=path, data=path, calibrate=1, evaluate=1)
-    cases = [Case(network, "", path, path), Case(network, "dense", path, path)]
-    known = row([1.0] * 9, [True] * 9) | dict.fromkeys(
-        ("top1_error", "change", "change_range", "agreement", "dnll", "dnll_error")
-    )
-    known |= {"sqnr_db": 30.0, "setting": "KL", "top1": 100.0}
-    results = {(case.name, "default"): known for case in cases}
-    results["net", "ncnn"] = known
-    lines = page.page(cases, results, {"command": "", "neon8": ""}).splitlines()
-    assert "| net | 30.0 | 30.0 |" in lines
-    assert "| net dense | 30.0 |  |" in lines
-    assert not any(line.startswith("| net dense | ncnn") for line in lines)
-
-
-def test_a_photograph_fills_the_upper_left(tmp_path):
-    path = tmp_path / "wide.png"
-    Image.new("RGB", (40, 20), (255, 0, 9)).save(path)
-    square = boxed(path, 16, 114)
-    assert square.shape == (16, 16, 3)
-    assert (square[:8] == (255, 0, 9)).all()
-    assert (square[8:] == 114).all()
-
-
-def test_a_peer_that_pip_cannot_install_is_left_out(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    monkeypatch.setattr(report, "PEERS", tmp_path)
-    assert [name for name in ("default", "nncf") if report.available(name)] == [
-        "default"
-    ]
-    said = capsys.readouterr().err
-    assert said.startswith("nncf is left out: pip cannot install nncf==3.4.0: ")
-    assert said.count("\n") == 1
