@@ -5,12 +5,11 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from command_lines import process, refuse, saved
+from command_lines import refuse, saved
 from neon8.cli.main import main
 
 WRITING = ("calibrate", "observe", "merge", "solve", "compile", "run", "convert")
@@ -41,16 +40,21 @@ def words(tiny, calib, tmp_path):
 
 
 @pytest.mark.parametrize("command", WRITING)
-def test_standard_output_gets_the_file_and_nothing_else(words, tmp_path, command):
-    assert main([*map(str, words[command]), "-o", str(tmp_path / "file")]) == 0
+def test_standard_output_gets_the_file_and_nothing_else(
+    words, tmp_path, monkeypatch, capfdbinary, command
+):
     (tmp_path / "cwd").mkdir()
-    done = process(*words[command], "-o", "-", cwd=tmp_path / "cwd")
-    assert done.returncode == 0
-    assert done.stdout == (tmp_path / "file").read_bytes()
-    assert done.stderr.startswith(b"/dev/stdout: ")
+    monkeypatch.chdir(tmp_path / "cwd")
+    line = [*map(str, words[command])]
+    assert main([*line, "-q", "-o", str(tmp_path / "file")]) == 0
+    assert capfdbinary.readouterr() == (b"", b"")
+    wanted = (tmp_path / "file").read_bytes()
+    assert main([*line, "-o", "-"]) == 0
+    out, said = capfdbinary.readouterr()
+    assert (out, said[:13]) == (wanted, b"/dev/stdout: ")
     assert list((tmp_path / "cwd").iterdir()) == []
-    silent = process(*words[command], "-q", "-o", "-", cwd=tmp_path / "cwd")
-    assert (silent.stdout, silent.stderr) == (done.stdout, b"")
+    assert main([*line, "-q", "-o", "-"]) == 0
+    assert capfdbinary.readouterr() == (wanted, b"")
 
 
 def test_a_file_may_still_be_named_minus(words, tmp_path, monkeypatch, capsys):
@@ -60,13 +64,14 @@ def test_a_file_may_still_be_named_minus(words, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("-: ")
 
 
-def test_a_report_on_standard_output(words, tmp_path):
-    done = process(*words["observe"], "--report", "-", "-o", tmp_path / "a.calib")
-    assert json.loads(done.stdout)["format"] == "neon8 convergence"
-    assert b"a.calib: " in done.stderr
-    done = process(*words["observe"], "--report", "-", "-o", "-")
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"is to be written twice; name another file" in done.stderr
+def test_a_report_on_standard_output(words, tmp_path, capfd):
+    report = [*map(str, words["observe"]), "--report", "-", "-o"]
+    assert main([*report, str(tmp_path / "a.calib")]) == 0
+    out, said = capfd.readouterr()
+    assert json.loads(out)["format"] == "neon8 convergence"
+    assert "a.calib: " in said
+    said = refuse(capfd, *report, "-")
+    assert said.endswith("is to be written twice; name another file")
 
 
 def test_a_reader_that_goes_away_is_no_error(tiny, words):
@@ -96,14 +101,6 @@ def test_standard_output_that_is_closed_or_full(words):
         assert done.stderr.startswith("neon8: error: /dev/stdout: cannot be written: ")
         assert reason in done.stderr
         assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("command", WRITING)
-def test_quiet_says_nothing_of_success(words, tmp_path, capsys, command):
-    line = [*map(str, words[command]), "-o", str(tmp_path / "out"), "-q"]
-    assert main(line) == 0
-    assert capsys.readouterr() == ("", "")
-    assert (tmp_path / "out").stat().st_size
 
 
 def test_quiet_leaves_errors_and_results(tiny, words, tmp_path, capsys):
@@ -147,7 +144,7 @@ def test_a_guard_is_said_once(words, tmp_path, capsys, command):
 
 
 def test_no_code_from_the_working_directory(words, tmp_path):
-    """Neither by the command nor by its children, the ARM one among them."""
+    """Neither by the command nor by its children."""
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     for folder in (here, elsewhere):
         folder.mkdir()
@@ -158,18 +155,15 @@ def test_no_code_from_the_working_directory(words, tmp_path):
     script.write_text("import sys\nfrom neon8.cli.main import main\nsys.exit(main())\n")
     environment = dict(os.environ)
     environment.pop("PYTHONSAFEPATH", None)
-    for line in (
-        (*words["observe"], "--workers", 2, "-o", elsewhere / "a.calib"),
-        (*words["run"], "--target", "aarch64", "-o", elsewhere / "y.npy"),
-        (*words["run"], "--target", "armv7", "-o", elsewhere / "z.npy"),
-    ):
-        done = subprocess.run(
-            [sys.executable, script, *map(str, line)],
-            cwd=here,
-            env=environment,
-            capture_output=True,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert Path(line[-1]).stat().st_size
+    output = elsewhere / "a.calib"
+    line = [*map(str, words["observe"]), "--workers", "2", "-o", str(output)]
+    done = subprocess.run(
+        [sys.executable, script, *line],
+        cwd=here,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert output.stat().st_size
     assert not (tmp_path / "ran").exists()
