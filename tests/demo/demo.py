@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -50,10 +51,14 @@ def save(name: str, part: Part) -> Path:
     return path
 
 
-def outputs(what: str, run: Run, samples: Iterable[Sample]) -> np.ndarray:
+def outputs(
+    what: str, run: Run, samples: Iterable[Sample], *, threads: int = 1
+) -> np.ndarray:
     """The logits of all samples: (samples, 10) float32."""
-    bar = tqdm(samples, desc=what.ljust(16), unit=" digits")
-    return np.concatenate([run(sample.inputs)["logits"] for sample in bar])
+    with ThreadPoolExecutor(threads) as pool:
+        found = pool.map(run, [sample.inputs for sample in samples])
+        bar = tqdm(found, desc=what.ljust(16), unit=" digits")
+        return np.concatenate([each["logits"] for each in bar])
 
 
 def require_neon(model: EmulatedModel) -> None:
@@ -89,7 +94,7 @@ def main() -> int:
         int8["x86"] = outputs("int8 x86", session.run, samples)
     for target in EMULATIONS:
         with EmulatedModel(compiled, target) as model:
-            int8[target] = outputs(f"int8 {target}", model.run, samples)
+            int8[target] = outputs(f"int8 {target}", model.run, samples, threads=64)
             require_neon(model)
 
     rows = zip(*int8.values(), strict=True)

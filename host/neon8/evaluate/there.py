@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a target gives the bytes of this PC, on which everything is measured."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from neon8.compile import writer
 from neon8.data.arrays import Arrays
 from neon8.evaluate.runner import as_float32
 from neon8.ir.program import Program
-from neon8.machines import is_board
 from neon8.runtime.board.board import Board, link_to
-from neon8.runtime.board.model import BoardModel, same_bytes
-from neon8.runtime.emulate import EmulatedModel
+from neon8.runtime.board.model import BoardModel
 from neon8.runtime.model import Model
 from neon8.settings.stages import TargetSettings
 
@@ -29,51 +25,18 @@ def checks(where: TargetSettings) -> Iterator[Check]:
 
     A board is connected once, and keeps the files until the end.
     """
-    if is_board(where.target):
-        with Board(link_to(where.target, where.core)) as board:
-            yield lambda *given: _on_board(board, where, *given)
-    else:
-        yield lambda *given: _emulated(where, *given)
+    with Board(link_to(where.target, where.core)) as board:
 
+        def check(content: bytes, samples: Sequence[Arrays], source: str) -> None:
+            here = Model.from_bytes(content, source=source)
+            most = where.max_bytes
+            with (
+                BoardModel(here, board, content, where.isa, max_bytes=most) as model,
+                ThreadPoolExecutor(model.ahead) as pool,
+            ):
+                list(pool.map(model.run, map(_taken, samples)))
 
-def _on_board(
-    board: Board,
-    where: TargetSettings,
-    content: bytes,
-    samples: Sequence[Arrays],
-    source: str,
-) -> None:
-    here = Model.from_bytes(content, source=source)
-    with BoardModel(
-        here, board, content, where.isa, max_bytes=where.max_bytes
-    ) as model:
-        session = model.session()
-        try:
-            with ThreadPoolExecutor(model.ahead) as pool:
-                list(pool.map(lambda each: session.run(_taken(each)), samples))
-        finally:
-            session.close()
-
-
-def _emulated(
-    where: TargetSettings, content: bytes, samples: Sequence[Arrays], source: str
-) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "net.n8"
-        path.write_bytes(content)
-        emulated = EmulatedModel(
-            path, where.target, where.core, where.isa, max_bytes=where.max_bytes
-        )
-        with (
-            emulated as there,
-            Model.from_bytes(content, source=source) as here,
-            here.session() as session,
-        ):
-            for each in samples:
-                found = there.run(_taken(each))
-                for name, wanted in session.run(_taken(each)).items():
-                    what = f"{source}: output {name!r}"
-                    same_bytes(what, found[name], wanted, where.target)
+        yield check
 
 
 def _taken(sample: Arrays) -> Arrays:

@@ -15,7 +15,7 @@ from neon8.quant.reasons import condensed
 from neon8.quant.scale_table import CHOSEN, NARROW, LayerScale, ScaleTable, TensorScale
 from neon8.runtime import Model, StepInfo, TensorInfo, cut_file
 from neon8.runtime.arrays import Bounds
-from neon8.runtime.emulate import EmulatedModel
+from neon8.runtime.board.model import BoardModel
 from neon8.runtime.model import MAGIC, measure
 from neon8.settings.reader import takes
 from neon8.settings.shapes import fixed
@@ -53,10 +53,10 @@ def _described(path: Path, settings: Settings) -> list[text.Part]:
         at = {name: fixed(path, name, dims) for name, dims in (shapes or {}).items()}
         if where.target != NATIVE:
             target, core = where.target, where.core
-            with EmulatedModel(
+            with BoardModel.open(
                 path, target, core, isa, max_bytes=most, shapes=at or None
-            ) as emulated:
-                return _opened(path, emulated, where=f"{target}, {core}")
+            ) as there:
+                return _opened(path, there, where=f"{target}, {core}")
         source = str(path)
         with Model.from_bytes(data, source=source, isa=isa, max_bytes=most) as model:
             shown = model.at(at) if at else model
@@ -112,7 +112,7 @@ def _format(path: Path, data: bytes) -> str:
 
 def _opened(
     path: Path,
-    model: Model | EmulatedModel,
+    model: Model | BoardModel,
     *,
     where: str,
     most: Sequence[tuple[str, str]] = (),

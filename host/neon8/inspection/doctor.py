@@ -87,9 +87,9 @@ def _here() -> Iterator[Lack]:
 
 
 def _emulated(target: str) -> Iterator[Lack]:
-    from neon8.runtime import emulate  # noqa: PLC0415 - numpy may be missing
+    from neon8.runtime.board import board  # noqa: PLC0415 - numpy may be missing
 
-    yield from _refused(emulate.start_command, target, DEFAULT_CPU)
+    yield from _refused(board.link_to, target, DEFAULT_CPU)
 
 
 def _running(look: Callable[[], Iterable[Lack]]) -> Iterator[Lack]:

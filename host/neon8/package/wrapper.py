@@ -13,11 +13,9 @@ from neon8.arrays import Array
 from neon8.data.arrays import open_runs
 from neon8.data.classes import class_names
 from neon8.data.samples import loaded
-from neon8.errors import ModelError
-from neon8.files import read_file
 from neon8.package import names
 from neon8.runtime.arrays import Bounds, TensorInfo
-from neon8.runtime.model import MAX_BYTES, Model
+from neon8.runtime.model import MAX_BYTES, Model, read_model
 from neon8.runtime.targets import open_model
 from neon8.settings.stages import DataSettings
 
@@ -118,7 +116,7 @@ def describe(
     made up.
     ModelError, DataError: the file of the model, or that of labels, is of no use.
     """
-    content, how = _content(path), loaded(preprocess)
+    content, how = read_model(path), loaded(preprocess)
     source = str(path)
     with Model.from_bytes(content, source=source, max_bytes=MAX_BYTES) as model:
         given = _made_up(model.inputs) if sample is None else _read(path, sample, how)
@@ -155,13 +153,6 @@ def describe(
         preprocess=how,
         version=version,
     )
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return read_file(path)
-    except OSError as error:
-        raise ModelError(f"{path}: {error.strerror}") from error
 
 
 def _read(model: Path, sample: Path, how: "Preprocess | None") -> dict[str, Array]:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.errors import ModelError
-from neon8.files import read_file
 from neon8.machines import EMULATIONS
 from neon8.profile.measured import (
     Bench,
@@ -23,9 +21,9 @@ from neon8.profile.measured import (
     digest,
 )
 from neon8.runtime.board import batch
-from neon8.runtime.board.board import Board, link_to, online, opening
-from neon8.runtime.board.model import FILE, same_bytes
-from neon8.runtime.model import Model
+from neon8.runtime.board.board import Board, link_to, online
+from neon8.runtime.board.model import BoardModel
+from neon8.runtime.model import Model, read_model
 from neon8.settings.reader import takes
 from neon8.settings.shapes import fixed
 from neon8.settings.stages import DEFAULTS, Settings
@@ -83,10 +81,7 @@ def bench_model(
     in the way.
     """
     where, asked = settings.target, settings.bench
-    try:
-        content = read_file(path)
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    content = read_model(path)
     given = settings.network.shapes or {}
     shapes = {name: fixed(path, name, dims) for name, dims in given.items()}
     with (
@@ -94,11 +89,10 @@ def bench_model(
         opened.at(shapes) if shapes else opened as model,
         Board(link_to(where.target, where.core)) as board,
     ):
-        board.put(FILE, content)
-        words = opening(FILE, where.isa, where.max_bytes)
+        there = BoardModel(opened, board, content, where.isa, max_bytes=where.max_bytes)
         sample = sample_of(model)
+        there.run(sample)
         given_batch = batch.batch([batch.record(sample.values())])
-        compare(board, model, sample, ["run", *words], given_batch)
         emulated = where.target in EMULATIONS
         kinds = kinds_of(board.facts)
         if emulated:
@@ -131,7 +125,7 @@ def bench_model(
                 if not emulated:
                     more += ["--cpus", ",".join(map(str, kind.cpus))]
                 more += ["--evict", evicted(board.facts)] if cold else []
-                told = board.ask(["bench", *words, *more], given_batch)
+                told = board.ask(["bench", *there.words, *more], given_batch)
                 found = replace(found, rows=(*found.rows, row_of(told, *way)))
             watch(len(ways), len(ways))
             return replace(found, complete=True)
@@ -157,25 +151,6 @@ def sample_of(model: Model) -> dict[str, Array]:
         name: values(info.dtype, info.shape, info.lo, info.hi)
         for name, info in model.inputs.items()
     }
-
-
-def compare(
-    board: Board,
-    model: Model,
-    sample: Mapping[str, Array],
-    words: list[str],
-    given: bytes,
-) -> None:
-    """Run once there and here.  ModelError: the bytes differ."""
-    try:
-        (found,) = batch.results(board.call(words, given), 1, model.outputs)
-    except batch.DamagedError as error:
-        text = f"what came back from {board.name} is damaged: {error}"
-        raise ModelError(f"{model.source}: {text}") from error
-    with model.session() as session:
-        for name, array in session.run(sample).items():
-            what = f"{model.source}: output {name!r}"
-            same_bytes(what, found[name], array, board.name)
 
 
 def kinds_of(facts: Mapping[str, Any]) -> tuple[Kind, ...]:

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from neon8 import text
-from neon8.errors import ModelError, SettingsError
-from neon8.files import read_file
+from neon8.errors import SettingsError
 from neon8.profile import boards, costs, loops
 from neon8.profile.boards import LINE, Board, Fit
 from neon8.profile.costs import Table
 from neon8.profile.measured import Bench, Kind, Row, measured_row
 from neon8.profile.trace import Part, Processor, trace
 from neon8.runtime.arrays import StepInfo
-from neon8.runtime.model import Shapes
+from neon8.runtime.model import Shapes, read_model
 from neon8.settings.reader import takes
 from neon8.settings.shapes import fixed
 from neon8.settings.stages import DEFAULTS, ProfileSettings, Settings
@@ -187,10 +186,7 @@ def profile_model(
     range. Without a board and without a clock there are modelled cycles only.
     Neon8Error: the file cannot be read or is refused, or nothing is known of the core.
     """
-    try:
-        content = read_file(path)
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    content = read_model(path)
     where, open_ones = settings.profile, settings.network.shapes or {}
     shapes = {name: fixed(path, name, dims) for name, dims in open_ones.items()}
     if where.measured is not None:

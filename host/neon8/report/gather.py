@@ -3,7 +3,6 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Sized
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,8 +26,8 @@ from neon8.report.layers import layers_of, seen_values, tensors_of
 from neon8.report.predicted import predicted
 from neon8.report.samples import Book, Kept
 from neon8.runtime import Model, StepInfo
+from neon8.runtime.board.model import BoardModel
 from neon8.runtime.cut import Around
-from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.targets import CUT
 from neon8.settings.reader import takes
 from neon8.settings.shapes import settled
@@ -201,16 +200,12 @@ def _where(target: TargetSettings) -> str:
     return HERE if target.target == NATIVE else f"{target.target}, {target.core}"
 
 
-@contextmanager
-def _opened(path: Path, where: TargetSettings) -> Iterator[Model | EmulatedModel]:
+def _opened(path: Path, where: TargetSettings) -> Model | BoardModel:
     """Open an .n8 file where its kernels are to be told."""
     isa, most = where.isa, where.max_bytes
     if where.target == NATIVE:
-        with Model.open(path, isa=isa, max_bytes=most) as model:
-            yield model
-        return
-    with EmulatedModel(path, where.target, where.core, isa, max_bytes=most) as emulated:
-        yield emulated
+        return Model.open(path, isa=isa, max_bytes=most)
+    return BoardModel.open(path, where.target, where.core, isa, max_bytes=most)
 
 
 def _check(

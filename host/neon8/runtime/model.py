@@ -158,6 +158,20 @@ def isa_number(lib: Library, isa: str | None) -> int:
     return known[(isa or "auto").lower()]
 
 
+def read_model(path: str | Path) -> bytes:
+    """The content of a .n8 file.  ModelError: it is unreadable, or no model."""
+    try:
+        content = read_file(path)
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror}") from error
+    except (MemoryError, OverflowError) as error:  # the latter on 32 bits
+        raise SetupError(f"{path}: is larger than the memory left") from error
+    if cut_file.recognise(content):
+        text = "describes a network that was cut: open it with CutModel"
+        raise ModelError(f"{path}: {text}")
+    return content
+
+
 @final
 class Model(Closable):
     """An opened .n8 file: immutable, and free to be shared by threads.
@@ -195,15 +209,7 @@ class Model(Closable):
         ModelError: the file is unreadable, damaged or refused. SetupError: no library,
         no memory, or no such instruction set here.
         """
-        try:
-            content = read_file(path)
-        except OSError as error:
-            raise ModelError(f"{path}: {error.strerror}") from error
-        except (MemoryError, OverflowError) as error:  # the latter on 32 bits
-            raise SetupError(f"{path}: is larger than the memory left") from error
-        if cut_file.recognise(content):
-            text = "describes a network that was cut: open it with CutModel"
-            raise ModelError(f"{path}: {text}")
+        content = read_model(path)
         return cls.from_bytes(content, source=str(path), isa=isa, max_bytes=max_bytes)
 
     @classmethod

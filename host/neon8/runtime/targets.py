@@ -5,20 +5,17 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from neon8.arrays import Array
 from neon8.data.inputs import Input, of_shapes, with_bounds
 from neon8.files import open_regular
-from neon8.machines import NATIVE, is_board
+from neon8.machines import NATIVE
 from neon8.runtime.arrays import Bounds, StepInfo, TensorInfo, any_open
 from neon8.runtime.board.model import BoardModel
 from neon8.runtime.closable import Closable
 from neon8.runtime.cut import Around
-from neon8.runtime.emulate import EmulatedModel
-from neon8.runtime.model import MAGIC, Model
+from neon8.runtime.model import MAGIC, Model, Session
 from neon8.settings.shapes import Open
 from neon8.settings.stages import TargetSettings
 
@@ -82,16 +79,6 @@ class Runner:
         return {name: info.dtype for name, info in self.inputs.items()}
 
 
-class Runs(Protocol):
-    """What runs a model, one sample at a time."""
-
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once."""
-
-    def close(self) -> None:
-        """Give back what it holds."""
-
-
 class Sessions(Closable):
     """As many sessions as threads run at once, each opened when it is needed.
 
@@ -100,7 +87,7 @@ class Sessions(Closable):
 
     __slots__ = ("_free", "_open", "_stack")
 
-    def __init__(self, first: Runs, another: Callable[[], Runs]) -> None:
+    def __init__(self, first: Session, another: Callable[[], Session]) -> None:
         """first: is there already.  another: opens one more."""
         self._open = another
         # The one that ran last has its memory in the cache; both ends are thread-safe.
@@ -177,36 +164,22 @@ def _opened(path: Path, where: TargetSettings) -> Iterator[Runner]:
     """An .n8 file."""
     isa, most_bytes = where.isa, where.max_bytes
     with ExitStack() as stack:
-        model: Model | EmulatedModel | BoardModel
-        best, stop = None, lambda: None
+        model: Model | BoardModel
         if where.target == NATIVE:
             model = stack.enter_context(Model.open(path, isa=isa, max_bytes=most_bytes))
             sessions = stack.enter_context(Sessions(model.session(), model.session))
             most = model.memory.sessions(model.max_bytes)
-        elif is_board(where.target):
+            run, best, stop = sessions.run, None, lambda: None
+        else:
             model = BoardModel.open(
                 path, where.target, where.core, isa, max_bytes=most_bytes
             )
             stack.enter_context(model)
-            sessions = stack.enter_context(Sessions(model.session(), model.session))
-            most = best = model.ahead
-            stop = model.board.stop
-        else:
-            emulate = partial(
-                EmulatedModel,
-                path,
-                where.target,
-                where.core,
-                isa,
-                max_bytes=most_bytes,
-            )
-            model = emulate()
-            sessions = stack.enter_context(Sessions(model, emulate))
-            most = model.max_bytes // max(model.memory.total(), 1)
+            run, most, best, stop = model.run, model.ahead, model.ahead, model.stop
         yield Runner(
             model.inputs,
             model.outputs,
-            sessions.run,
+            run,
             model.steps,
             most,
             best,

@@ -34,7 +34,7 @@ REMEDIES = {
 class Adb:
     """A device; serial: "" for the only one."""
 
-    machine = ""
+    runner: Path | None = None
     prefix: tuple[str, ...] = ()
 
     def __init__(self, serial: str) -> None:

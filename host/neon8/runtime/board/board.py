@@ -8,11 +8,13 @@ connection or a reboot, and go away in the end.
 import contextlib
 import json
 import os
+import platform
 import shlex
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, final
 
 from neon8.errors import ModelError, SetupError
@@ -29,7 +31,9 @@ from neon8.runtime.board.link import (
 )
 from neon8.runtime.board.ssh import Ssh
 from neon8.runtime.closable import Closable
+from neon8.runtime.library import PACKAGE
 
+CHECKOUT = PACKAGE.parents[1]
 RUNNER = "neon8-runner"
 BUILDS = {
     "aarch64": "linux-aarch64",
@@ -229,20 +233,21 @@ class Board(Closable):
         if place in NOWHERE:
             raise SetupError(f"{self.name}: {NOWHERE[place]}")
         self._folder = place
-        build = self._link.machine or BUILDS.get(machine)
-        if build is None:
+        if self._link.runner is None and machine not in BUILDS:
             known = ", ".join(BUILDS)
             raise SetupError(
                 f"{self.name}: is {machine!r}, for which there is no runner; neon8 "
                 f"runs on {known}"
             )
-        program = prebuilt_file(build, RUNNER).read_bytes()
+        path = self._link.runner or prebuilt_file(BUILDS[machine], RUNNER)
+        program = path.read_bytes()
         self._files[RUNNER] = program
         self._send(RUNNER, program)
         self._link.execute(f"chmod 700 {shlex.quote(f'{place}/{RUNNER}')}")
         first = self._run(["digest"])
         if first.status:
-            text = f"{build}/{RUNNER} does not run there: {last_line(first.said)}"
+            text = f"{path.parent.name}/{RUNNER} does not run there: "
+            text += last_line(first.said)
             text = STATUSES.get(first.status, text)
             raise SetupError(f"{self.name}: {text}")
 
@@ -310,8 +315,19 @@ def online(facts: Mapping[str, Any]) -> list[int]:
 def link_to(target: str, core: str) -> Link:
     """The way to a target, as TargetSettings has it.  SetupError: a tool is missing."""
     if target in EMULATIONS:
-        return Here(target, f"linux-{target}", (qemu_for(target), "-cpu", core))
+        return Here(target, _runner(target), (qemu_for(target), "-cpu", core))
     if target == NATIVE:
-        return Here(NATIVE, "")
+        return Here(NATIVE, _runner(NATIVE))
     host = ssh_host(target)
     return Adb(serial_of(target)) if host is None else Ssh(*host)
+
+
+def _runner(target: str) -> Path:
+    """The program: of a checkout, where `make` refreshes it, or of a wheel."""
+    if not (CHECKOUT / "cross").is_dir():
+        machine = platform.machine() if target == NATIVE else target
+        return prebuilt_file(BUILDS.get(machine, f"linux-{machine}"), RUNNER)
+    path = CHECKOUT / "build" / target / RUNNER
+    if not path.is_file():
+        raise SetupError(f"{path} is missing; run 'make {target}'")
+    return path

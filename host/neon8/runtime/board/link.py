@@ -34,12 +34,12 @@ class Link(Protocol):
     """A way to a machine.
 
     name: as the user calls it.  prefix: words before a program that runs there.
-    machine: the build that it takes, "" where uname -m tells.
+    runner: the build that it takes, None where uname -m tells.
     """
 
     name: str
     prefix: tuple[str, ...]
-    machine: str
+    runner: Path | None
 
     def connect(self, *, last: bool = False) -> None:
         """Connect, also anew.  LostError: later perhaps. SetupError: not so.
@@ -122,8 +122,9 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 class Here:
     """This machine, or one that is emulated on it."""
 
-    def __init__(self, name: str, machine: str, prefix: tuple[str, ...] = ()) -> None:
-        self.name, self.machine, self.prefix = name, machine, prefix
+    def __init__(self, name: str, runner: Path, prefix: tuple[str, ...] = ()) -> None:
+        self.name, self.prefix = name, prefix
+        self.runner: Path | None = runner
         self._calls = Calls()
 
     def connect(self, *, last: bool = False) -> None:

@@ -7,22 +7,22 @@ What comes back must have the bytes of this PC, or the run fails.
 import threading
 import zlib
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final
 
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.errors import ModelError
-from neon8.runtime.arrays import at_shapes, checked
+from neon8.errors import ModelError, SetupError
+from neon8.runtime.arrays import Memory, at_shapes, checked
 from neon8.runtime.board import batch
-from neon8.runtime.board.board import Board, link_to, opening
+from neon8.runtime.board.board import RUNNER, Board, link_to, opening, parsed
 from neon8.runtime.closable import Closable
-from neon8.runtime.model import Model, Session, size_of
+from neon8.runtime.model import MAX_BYTES, Model, Shapes, read_model, size_of
+from neon8.version import __version__
 
-FILE = "net.n8"
 MOST_SAMPLES = 64
 MOST_BYTES = 1 << 24
 """Of a batch."""
@@ -42,6 +42,8 @@ class _Job:
 class BoardModel(Closable):
     """A model on a board; close it, or use it in a `with` statement.
 
+    inputs, outputs, bounds, facts: as of Model.  memory, steps: as the board has them.
+    words: those that have the runner open it.
     Threads may call `run` at the same time: what waits goes there as one batch, and a
     batch that was done is not run again when the connection is lost.
     """
@@ -54,24 +56,25 @@ class BoardModel(Closable):
         isa: str | None = None,
         *,
         max_bytes: int | None = None,
+        shapes: Shapes | None = None,
         owned: bool = False,
     ) -> None:
         """Put the model on a board.  isa, max_bytes: as of Model.open, there.
 
         here: the same model on this PC, which is closed with this one, and so is the
-        board if it is owned.  SetupError: the board is in the way.  ModelError: it
-        refuses the file.
+        board if it is owned.  shapes: as in Model.at, what is described.  SetupError:
+        the board is in the way.  ModelError: it refuses the file.
         """
-        self.here, self.board, self._owned = here, board, owned
-        self.inputs, self.outputs = here.inputs, here.outputs
-        self.bounds, self.steps = here.bounds, here.steps
+        self._here, self._board, self._owned = here, board, owned
         name = f"{zlib.crc32(content):08x}.n8"
-        self._words = opening(name, isa, max_bytes)
+        self.words = opening(name, isa, max_bytes)
         self._waiting: deque[_Job] = deque()
         self._turn = threading.Lock()
+        self.stop = board.stop
         try:
             board.put(name, content)
-            board.call(["run", *self._words], batch.batch([]))
+            self._describe(here if shapes is None else here.at(shapes), shapes)
+            self._session = here.session()
         except BaseException:
             self.close()
             raise
@@ -85,16 +88,50 @@ class BoardModel(Closable):
         isa: str | None = None,
         *,
         max_bytes: int | None = None,
+        shapes: Shapes | None = None,
     ) -> "BoardModel":
         """Connect to a target, as TargetSettings has it, and put a file there."""
-        here = Model.open(path)
+        content = read_model(path)
+        # Whatever this PC has, a limit is the board's to keep.
+        here = Model.from_bytes(content, source=str(path), max_bytes=MAX_BYTES)
         try:
             board = Board(link_to(target, core))
         except BaseException:
             here.close()
             raise
-        content = Path(path).read_bytes()
-        return cls(here, board, content, isa, max_bytes=max_bytes, owned=True)
+        return cls(
+            *(here, board, content, isa),
+            max_bytes=max_bytes,
+            shapes=shapes,
+            owned=True,
+        )
+
+    def _describe(self, model: Model, shapes: Shapes | None) -> None:
+        """What the file says, and what the processor there makes of it."""
+        self.inputs, self.outputs = model.inputs, model.outputs
+        self.bounds, self.facts = model.bounds, model.facts
+        at = []
+        if shapes is not None:
+            dims = [(*i.shape, *[1] * 8)[:8] for i in self.inputs.values()]
+            at = ["--shapes", ",".join(str(d) for row in dims for d in row)]
+        told = parsed(self._board.name, self._call("describe", *at))
+        if told["version"] != __version__:
+            raise SetupError(
+                f"{RUNNER} for {self._board.name} is of version {told['version']}, "
+                f"this package of {__version__}; build it again"
+            )
+        self.memory = Memory(**told["memory"])
+        self.steps = tuple(
+            replace(step, **own)
+            for step, own in zip(model.steps, told["steps"], strict=True)
+        )
+
+    def _call(self, command: str, *more: object, given: bytes = b"") -> bytes:
+        """What the runner writes.  ModelError: it refuses the model or a sample."""
+        try:
+            return self._board.call([command, *self.words, *more], given)
+        except ModelError as error:
+            raise ModelError(f"{self._here.source}: on {error.text}") from error
 
     @property
     def ahead(self) -> int:
@@ -102,11 +139,19 @@ class BoardModel(Closable):
         size = sum(map(size_of, self.inputs.values()))
         return max(1, min(MOST_SAMPLES, MOST_BYTES // max(size, 1)))
 
-    def session(self) -> "BoardSession":
-        """Something to run it by; any number of them may run at the same time."""
-        return BoardSession(self, self.here.session())
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once, as Session.run does, there and here.  ModelError: bytes differ."""
+        source = self._here.source
+        expected = at_shapes(inputs, self.inputs, self.bounds, source=source)
+        arrays = checked(inputs, expected, source=source)
+        found = self._run_there(arrays)
+        wanted = self._session.run(dict(zip(self.inputs, arrays, strict=True)))
+        for name, array in wanted.items():
+            what = f"{source}: output {name!r}"
+            same_bytes(what, found[name], array, self._board.name)
+        return found
 
-    def run(self, arrays: tuple[Array, ...]) -> dict[str, Array]:
+    def _run_there(self, arrays: Sequence[Array]) -> dict[str, Array]:
         """Run once there, with others that wait."""
         job = _Job(batch.record(arrays))
         self._waiting.append(job)
@@ -137,48 +182,19 @@ class BoardModel(Closable):
 
     def _results(self, records: list[bytes]) -> list[dict[str, Array]]:
         given = batch.batch(records)
-        words = ["run", *self._words, "--threads", self.board.cores]
         try:
-            data = self.board.call(words, given)
+            data = self._call("run", "--threads", self._board.cores, given=given)
             return batch.results(data, len(records), self.outputs)
         except batch.DamagedError as error:
             raise ModelError(
-                f"{self.here.source}: what came back from {self.board.name} is "
+                f"{self._here.source}: what came back from {self._board.name} is "
                 f"damaged: {error}"
             ) from error
 
     def close(self) -> None:
         """Remove all from the board; closing twice is allowed."""
         if self._owned:
-            self.board.close()
-        self.here.close()
-
-
-class BoardSession:
-    """Runs a model there and here.  Made by BoardModel.session."""
-
-    __slots__ = ("_here", "_model")
-
-    def __init__(self, model: BoardModel, here: Session) -> None:
-        """Use BoardModel.session."""
-        self._model, self._here = model, here
-
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once, as Session.run does.  ModelError: the bytes differ."""
-        model = self._model
-        source = str(model.here.source)
-        expected = at_shapes(inputs, model.inputs, model.bounds, source=source)
-        arrays = tuple(checked(inputs, expected, source=source))
-        found = model.run(arrays)
-        wanted = self._here.run(dict(zip(model.inputs, arrays, strict=True)))
-        for name, array in wanted.items():
-            same_bytes(
-                f"{source}: output {name!r}", found[name], array, model.board.name
-            )
-        return found
-
-    def close(self) -> None:
-        """Free the memory here."""
+            self._board.close()
         self._here.close()
 
 

@@ -54,7 +54,7 @@ ABSENT = {
 class Ssh:
     """A connection to user@host."""
 
-    machine = ""
+    runner: Path | None = None
     prefix: tuple[str, ...] = ()
 
     def __init__(self, host: str, port: int | None) -> None:

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`compare` and `diagnose` with a target: its bytes are those of this PC."""
 
-import numpy as np
 import pytest
 
 from neon8.cli.main import main
 from neon8.errors import ModelError
-from neon8.evaluate import there
 from neon8.evaluate.compare import compare
 from neon8.pipeline import observe_model
 from neon8.refine.diagnosis import diagnose_model
-from neon8.runtime.board.model import BoardSession, same_bytes
+from neon8.runtime.board.model import BoardModel, same_bytes
 
 DATA = {"limit": 3}
 TRIED = {"methods": ("mse",), "schemes": ("auto", "symmetric")}
@@ -33,7 +31,6 @@ def looked_at(monkeypatch):
         same_bytes(what, *rest)
 
     monkeypatch.setattr("neon8.runtime.board.model.same_bytes", look)
-    monkeypatch.setattr(there, "same_bytes", look)
     return seen
 
 
@@ -76,26 +73,14 @@ def test_commands_say_so(tiny, ssh_board, tmp_path, capsys):
 
 
 def test_first_tensor_that_differs_is_named(tiny, ssh_board, monkeypatch):
-    run = BoardSession.run
+    ran = BoardModel._run_there
 
-    def other(self, inputs):
-        model = self._model
-        ran = model.run
+    def changed(self, arrays):
+        found = ran(self, arrays)
+        found[[*found][1]].flat[0] += 1
+        return found
 
-        def changed(arrays):
-            found = ran(arrays)
-            name = [*found][1]
-            found[name] = np.copy(found[name])
-            found[name].flat[0] += 1
-            return found
-
-        monkeypatch.setattr(type(model), "run", lambda _, arrays: changed(arrays))
-        try:
-            return run(self, inputs)
-        finally:
-            monkeypatch.setattr(type(model), "run", ran.__func__)
-
-    monkeypatch.setattr(BoardSession, "run", other)
+    monkeypatch.setattr(BoardModel, "_run_there", changed)
     with pytest.raises(ModelError, match=r"output '.*' of ssh:board differs from that"):
         diagnose_model(
             *(tiny.onnx, tiny.table, tiny.data),
