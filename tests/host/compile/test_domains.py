@@ -34,12 +34,6 @@ def test_a_plain_network_has_none():
     assert islands(conv("h"), conv("y", "h"))[0] == {}
 
 
-def test_a_softmax_stands_alone():
-    found, ops = islands(conv("h", activation=RELU), softmax("y", "h"))
-    assert found == {"soft_y": RESULT}
-    assert ops == ["Quantize", "Conv2d", "Dequantize", "Softmax"]
-
-
 def test_a_head_is_float_from_its_convolutions_on():
     """Nothing between the convolutions and the softmax is rounded to int8."""
     nodes = (
@@ -56,20 +50,6 @@ def test_a_head_is_float_from_its_convolutions_on():
     assert ops == [
         *("Quantize", "Conv2d", "Conv2d", "Reshape", "Reshape", "Concat", "Softmax")
     ]
-
-
-def test_a_softmax_between_layers_is_int8():
-    assert islands(conv("h"), softmax("p", "h"), conv("y", "p")) == (
-        {},
-        ["Quantize", "Conv2d", "SoftmaxQ", "Conv2d"],
-    )
-
-
-def test_a_softmax_that_is_an_output_and_read_is_float():
-    nodes = conv("h"), softmax("p", "h"), conv("y", "p")
-    found, ops = islands(*nodes, outputs=("p", "y"))
-    assert found == {"soft_p": RESULT}
-    assert ops == ["Quantize", "Conv2d", "Softmax", "Quantize", "Conv2d"]
 
 
 @pytest.mark.parametrize("break_at", ["reader", "activation", "io"])

@@ -191,17 +191,3 @@ def test_images_whose_channels_come_last_have_open_sizes():
         assert value.shape == (*size, 3)
     (sample,) = gather([np.zeros((2, 32, 64, 3), np.float32)[0]], known)
     assert sample.inputs["x"].shape == (1, 32, 64, 3)
-
-
-@pytest.mark.parametrize(
-    ("bounds", "size", "below", "near"),
-    [
-        (Open(16, 64, 16), 40, 32, 32),
-        (Open(16, 64, 16), 41, 32, 48),
-        (Open(16, 64, 16), 3, 16, 16),
-        (Open(16, 64, 16), 1000, 64, 64),
-        (Open(5, 6), 6, 6, 6),
-    ],
-)
-def test_the_nearest_size_that_is_allowed(bounds, size, below, near):
-    assert (bounds.below(size), bounds.near(size)) == (below, near)

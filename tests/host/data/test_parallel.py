@@ -112,8 +112,7 @@ def test_nothing_works_after_the_block(error):
     with pytest.raises(error):
         stop_at_once()
     assert not threads()
-    assert len(begun) <= 2 + AHEAD
-    assert begun == sorted(begun, key=int)
+    assert len(begun) <= 2 * AHEAD + 1
 
 
 @pytest.mark.parametrize("workers", WORKERS)

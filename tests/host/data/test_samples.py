@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from neon8.data.preprocess import Preprocess
-from neon8.data.samples import as_samples, open_samples
+from neon8.data.samples import open_samples
 from neon8.errors import DataError, SettingsError
 from refusals import refused
 
@@ -311,18 +311,6 @@ def test_bad_folders(tmp_path):
         unusable(tmp_path, f"{labels}", word)
     labels.write_bytes(b"\xff\xfe")
     unusable(tmp_path, "as text")
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        *("file.npz", {"image": FLOATS}, [{"other": FLOATS[0]}], [FLOATS[0, 0]]),
-        *(None, 5, [[[1.0, 2.0], [3.0]]], [{"image": [[1.0], []]}]),
-    ],
-)
-def test_bad_iterables(data):
-    with pytest.raises(DataError):
-        list(as_samples(data, ONE))
 
 
 def test_preprocessing_applies_to_every_source(tmp_path):

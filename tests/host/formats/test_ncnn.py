@@ -121,15 +121,6 @@ def test_our_scales_come_back():
     assert [float(np.float32(scale)) for scale in back] == scales
 
 
-def test_multipliers_come_back_as_float32():
-    rng = np.random.default_rng(6)
-    values = np.exp(rng.uniform(-50, 50, 2000)).astype(np.float32)
-    text = f"c_param_0 {' '.join(f'{v:.12f}' for v in values[values > 1e-3])}\nc 1\n"
-    again = ncnn.dumps(loads(text)).decode()
-    for one, two in zip(text.split()[1:-2], again.split()[1:-2], strict=True):
-        assert np.float32(one) == np.float32(two)
-
-
 def test_digits_that_ncnn_lost_are_told():
     table = loads("c_param_0 0.000005 127.000000 0.000000\nc 0.001234\n")
     (note,) = table.notes

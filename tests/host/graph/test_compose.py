@@ -98,51 +98,6 @@ def test_einsum(tmp_path, equation):
     assert_same(tmp_path, model)
 
 
-@pytest.mark.parametrize("opset", [13, 18])
-@pytest.mark.parametrize(
-    ("operator", "attributes"),
-    [
-        ("ReduceL1", {}),
-        ("ReduceSumSquare", {"keepdims": 0}),
-        ("ReduceLogSumExp", {"keepdims": 0}),
-        ("ReduceProd", {}),
-    ],
-)
-def test_reductions(tmp_path, operator, attributes, opset):
-    listed = {"axes": [1, -1]} if opset < 18 else {}
-    inputs = "x" if listed else "x axes"
-    weights = {} if listed else {"axes": np.array([1, -1])}
-    nodes = [node(operator, inputs, "y", **attributes, **listed)]
-    assert_same(tmp_path, net(nodes, {"x": (2, 3, 4, 5)}, "y", weights, opset=opset))
-
-
-SMALL = {
-    "log sum": ([node("Exp", "x", "e"), node("ReduceLogSum", "e", "y", axes=[2])], {}),
-    "unit": ([node("LpNormalization", "x", "y", p=1, axis=1)], {}),
-    "length 1": ([node("LpNormalization", "x", "y")], {}),
-    "moments": ([node("MeanVarianceNormalization", "x", "y")], {}),
-    "moments of rows": ([node("MeanVarianceNormalization", "x", "y", axes=[3])], {}),
-    "norms": ([node("LpPool", "x", "y", kernel_shape=[2, 3], strides=[2, 1], p=3,
-                    pads=[1, 0, 1, 2])], {}),
-    "slopes": ([node("PRelu", "x s", "y")], {"s": weight(3, 1, 5)}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_small_operators(tmp_path, name):
-    nodes, weights = SMALL[name]
-    assert_same(tmp_path, net(nodes, {"x": (2, 3, 4, 5)}, "y", weights))
-
-
-@pytest.mark.parametrize("beta", [1.0, -0.5])
-def test_gemm_with_a_matrix(tmp_path, beta):
-    weights = {"w": weight(4, 5), "c": weight(3, 5)}
-    nodes = [node("Gemm", "x w c", "y", alpha=2.0, beta=beta)]
-    assert_same(tmp_path, net(nodes, {"x": (3, 4)}, "y", weights))
-    model = net(nodes, {"x": (3, 4), "c": (3, 5)}, "y", {"w": weights["w"]})
-    assert_same(tmp_path, model)
-
-
 @pytest.mark.parametrize(("operator", "gates"), [("GRU", 3), ("LSTM", 4), ("RNN", 1)])
 def test_batch_first(tmp_path, operator, gates):
     """onnxruntime does not run layout 1, but what it becomes."""
@@ -202,17 +157,6 @@ def test_absurd_sizes(tmp_path):
     nodes = [node("Conv", "x w", "y", pads=pads)]
     model = net(nodes, {"x": (1, 64, 4, 16, 16)}, "y", {"w": weight(1, 64, 1, 1, 1)})
     assert "3 spatial dimensions" in why_opaque(tmp_path, model)
-
-
-@pytest.mark.parametrize("corners", [0, 1])
-@pytest.mark.parametrize("size", [(2, 3, 4, 5), (1, 2, 3, 4, 2)])
-def test_places_of_a_grid(tmp_path, size, corners):
-    """AffineGrid, of images and of volumes."""
-    rank = len(size) - 2
-    nodes = [node("AffineGrid", "x size", "y", align_corners=corners)]
-    weights = {"size": np.array(size, np.int64)}
-    shapes = {"x": (size[0], rank, rank + 1)}
-    assert_same(tmp_path, net(nodes, shapes, "y", weights, opset=20))
 
 
 @pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Max", "Min"])

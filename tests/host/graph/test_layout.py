@@ -162,21 +162,6 @@ def test_what_is_read_channels_last_is_moved_once(tmp_path, reader):
         assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", WEIGHTS))
 
 
-def test_an_output_inside_keeps_its_axes(tmp_path):
-    nodes = [
-        node("Conv", "x w", "c"),
-        last("c", "l"),
-        node("Mul", "l factor", "m"),
-        node("Add", "m shift", "y"),
-        node("Relu", "y", "r"),
-        first("r", "f"),
-        node("Conv", "f square", "z"),
-    ]
-    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y z", WEIGHTS))
-    assert graph.tensors["y"].dims == (1, 4, 4, 4)
-    assert kinds(graph).count(Permute) == 1
-
-
 def test_what_would_not_cost_less_stays(tmp_path):
     nodes = [
         node("Conv", "x w", "c"),

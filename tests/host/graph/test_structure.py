@@ -74,25 +74,6 @@ def test_an_activation_is_fused_only_if_it_is_the_sole_reader(tmp_path):
     assert graph.nodes[0].activation.identity
 
 
-def test_residual_block(tmp_path):
-    w = RNG.normal(size=(3, 3, 3, 3)).astype(F)
-    nodes = [
-        node("Conv", "x w", "a", pads=[1] * 4),
-        node("Add", "a x", "sum"),
-        node("Relu", "sum", "y"),
-    ]
-    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", {"w": w}))
-    assert kinds(graph) == [Conv2d, Add]
-    assert graph.nodes[1].activation == Activation(lo=0.0)
-
-
-def test_leaky_pool_stays_apart(tmp_path):
-    graph = assert_same(tmp_path, chain(
-        [("MaxPool", [], {"kernel_shape": [2, 2]}), ("LeakyRelu", [], {})], IMAGE
-    ))  # fmt: skip
-    assert kinds(graph) == [Pool, Activate]
-
-
 def test_flatten_before_gemm_becomes_a_kernel(tmp_path):
     w = RNG.normal(size=(108, 5)).astype(F)
     nodes = [
@@ -205,15 +186,6 @@ def test_stale_shapes_in_the_file_are_not_believed(tmp_path):
     value = onnx.helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [9, 9])
     model.graph.value_info.append(value)
     assert load(save(tmp_path, model)).tensors["y"].shape == IMAGE
-
-
-@pytest.mark.parametrize("rank", [1, 2, 3, 4])
-def test_ranks(tmp_path, rank):
-    graph = assert_same(
-        tmp_path, net([node("Relu", "x", "y")], {"x": IMAGE[:rank]}, "y")
-    )
-    assert graph.tensors["y"].rank == rank
-    assert graph.tensors["y"].shape == (*IMAGE[:rank], 1, 1, 1)[:4]
 
 
 def test_digest_and_name_are_those_of_the_file(tmp_path):
