@@ -16,26 +16,11 @@ from neon8.refine.diagnosis import Diagnosis
 from neon8.refine.losses import TensorLoss
 from neon8.refine.remedies import Remedy
 from neon8.refine.split import Split
+from neon8.report.figures import Figure
 from neon8.runtime import StepInfo
 from neon8.text import Fields, Part, Showing, Table, finite
 
 FORMAT, VERSION = "neon8 report", 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A number that is claimed, and the command that shows it.
-
-    low, high: its 95 % range, None where there is none.  unit: "%", "dB", "bytes" ...
-    """
-
-    name: str
-    value: float
-    unit: str
-    meaning: str
-    command: str
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import operator
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neon8.errors import DataError, SettingsError
@@ -15,11 +15,12 @@ from neon8.settings.fields import meant
 if TYPE_CHECKING:
     from neon8.evaluate.confidence import Interval
     from neon8.evaluate.metrics import Evaluation
-    from neon8.report.facts import Compared, Figure, Prediction
+    from neon8.report.facts import Compared, Prediction
     from neon8.runtime import StepInfo
 
-MEANINGS: Mapping[str, tuple[str, str]] = {
+MEANINGS: Mapping[str, tuple[str, str, str]] = {
     "loss": (
+        "loss",
         "%",
         (
             "what the network loses of what it is for: points of top-1 if there "
@@ -27,21 +28,37 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
             "cosine of embeddings or text that agrees, of the output that loses most"
         ),
     ),
-    "top1": ("%", "samples whose label has the highest score"),
-    "reference_top1": ("%", "the same of the FP32 network"),
-    "agreement": ("%", "samples with the same highest score as in FP32"),
-    "f1": ("%", "F1 of the boxes, those of FP32 taken for true"),
-    "sqnr": ("dB", "SQNR of the output that loses most, of scores what differs"),
-    "size": ("bytes", "the .n8 file"),
-    "memory": ("bytes", "to run on one thread, weights included"),
-    "macs": ("MACs", "multiplications of a run"),
-    "ms": ("ms", "a run on the slowest of --boards, by one thread, estimated"),
-    "floats": ("steps", "whose result is float32"),
-    "guards": ("kinds", "of guards that fired while scales were chosen"),
-    "gain": ("dB", "SQNR over the table of --compare, the least of several"),
-    "worse": ("things", "outputs or tasks sure to be worse than with that table"),
+    "top1": ("top-1", "%", "samples whose label has the highest score"),
+    "reference_top1": ("top-1 of FP32", "%", "the same of the FP32 network"),
+    "agreement": (
+        *("top-1 agreement", "%"),
+        "samples with the same highest score as in FP32",
+    ),
+    "f1": ("F1 of boxes", "%", "F1 of the boxes, those of FP32 taken for true"),
+    "sqnr": (
+        "SQNR",
+        "dB",
+        "SQNR of the output that loses most, of scores what differs",
+    ),
+    "size": ("size of the .n8 file", "bytes", "the .n8 file"),
+    "memory": ("memory", "bytes", "to run on one thread, weights included"),
+    "macs": ("multiplications", "MACs", "multiplications of a run"),
+    "ms": (
+        *("time of a run", "ms"),
+        "a run on the slowest of --boards, by one thread, estimated",
+    ),
+    "floats": ("float32 results", "steps", "whose result is float32"),
+    "guards": ("guards", "kinds", "of guards that fired while scales were chosen"),
+    "gain": (
+        *("gain over the other table", "dB"),
+        "SQNR over the table of --compare, the least of several",
+    ),
+    "worse": (
+        *("sure to be worse", "things"),
+        "outputs or tasks sure to be worse than with that table",
+    ),
 }
-"""Name -> unit, and what the figure is."""
+"""Name -> title for people, unit, and what the figure is."""
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -53,6 +70,27 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 SHARES = ("top1", "boxes", "masks", "embedding", "text")
 """Kinds of tasks that say 1 of a network that loses nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A number that is claimed, and the command that shows it.
+
+    low, high: its 95 % range, None where there is none.  unit: "%", "dB", "bytes" ...
+    """
+
+    name: str
+    value: float
+    unit: str
+    meaning: str
+    command: str
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name for people."""
+        return MEANINGS[self.name][0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +105,7 @@ class Condition:
         """'loss > 0.5'."""
         return f"{self.name} {self.operator} {self.number:g}"
 
-    def holds(self, figures: Sequence["Figure"]) -> bool:
+    def holds(self, figures: Sequence[Figure]) -> bool:
         """True if the figure is so.  DataError: it is not known of this network."""
         for figure in figures:
             if figure.name == self.name:
@@ -105,11 +143,11 @@ def describe() -> str:
             subsequent_indent=17 * " ",
             break_on_hyphens=False,
         )
-        for name, (unit, meaning) in MEANINGS.items()
+        for name, (_, unit, meaning) in MEANINGS.items()
     )
 
 
-def of_evaluation(found: "Evaluation", command: str) -> list["Figure"]:
+def of_evaluation(found: "Evaluation", command: str) -> list[Figure]:
     """What samples say."""
     made = []
 
@@ -129,14 +167,14 @@ def of_evaluation(found: "Evaluation", command: str) -> list["Figure"]:
     return made
 
 
-def _loss(found: "Evaluation", command: str) -> "Figure | None":
+def _loss(found: "Evaluation", command: str) -> Figure | None:
     """In percent, with its range, and of what it is."""
     if found.change is not None:
         ends = found.change_range
         # + 0.0: no loss is not -0.
         low, high = (None, None) if ends is None else (0.0 - ends.high, 0.0 - ends.low)
-        made = _figure("loss", 0.0 - found.change, command, low, high)
-        return replace(made, meaning="points of top-1 that int8 loses")
+        what = "points of top-1 that int8 loses"
+        return _figure("loss", 0.0 - found.change, command, low, high, what)
     shares = [each for each in found.tasks if each.name.split(" ")[0] in SHARES]
     if not shares:
         return None
@@ -144,14 +182,13 @@ def _loss(found: "Evaluation", command: str) -> "Figure | None":
     low, high = (
         None if end is None else 100 * (1 - end) for end in (worst.high, worst.low)
     )
-    made = _figure("loss", 100 * (1 - worst.mean), command, low, high)
     text = f"100 % less {worst.name}: what int8 misses of what FP32 says"
-    return replace(made, meaning=text)
+    return _figure("loss", 100 * (1 - worst.mean), command, low, high, text)
 
 
 def of_model(
     size: int, memory: int, steps: Sequence["StepInfo"], command: str
-) -> list["Figure"]:
+) -> list[Figure]:
     """What the .n8 file takes."""
     floats = sum(step.dtype == "float32" for step in steps)
     macs = sum(step.macs for step in steps)
@@ -159,21 +196,21 @@ def of_model(
     return [_figure(name, value, command) for name, value in known.items()]
 
 
-def of_table(guards: int, command: str) -> list["Figure"]:
+def of_table(guards: int, command: str) -> list[Figure]:
     """What the scale table says."""
     return [_figure("guards", guards, command)]
 
 
-def of_predictions(found: Sequence["Prediction"]) -> list["Figure"]:
+def of_predictions(found: Sequence["Prediction"]) -> list[Figure]:
     """What the slowest board takes."""
     if not found:
         return []
     worst = max(found, key=lambda each: each.ms)
-    made = _figure("ms", worst.ms, worst.command, worst.low, worst.high)
-    return [replace(made, meaning=f"a run on {worst.title}, one thread, estimated")]
+    text = f"a run on {worst.title}, one thread, estimated"
+    return [_figure("ms", worst.ms, worst.command, worst.low, worst.high, text)]
 
 
-def of_compared(others: Sequence["Compared"], command: str) -> list["Figure"]:
+def of_compared(others: Sequence["Compared"], command: str) -> list[Figure]:
     """What other tables give."""
     if not others:
         return []
@@ -191,15 +228,14 @@ def _figure(
     command: str,
     low: float | None = None,
     high: float | None = None,
-) -> "Figure":
-    from neon8.report.facts import Figure  # noqa: PLC0415 - help needs no numpy
-
-    unit, meaning = MEANINGS[name]
+    meaning: str = "",
+) -> Figure:
+    _, unit, usual = MEANINGS[name]
     return Figure(
         name=name,
         value=value,
         unit=unit,
-        meaning=meaning,
+        meaning=meaning or usual,
         command=command,
         low=low,
         high=high,

@@ -10,17 +10,14 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import PurePath
 
-from jinja2 import DictLoader, Environment, StrictUndefined
-
-from neon8.inspection.diagnosis import summary
 from neon8.inspection.plan import certificate, geometry, memory, scheme
 from neon8.report import charts, words
 from neon8.report.facts import FORMAT, LayerFacts, Prediction, Report
 from neon8.report.layout import HEIGHT, WIDTH, Drawing, drawing
-from neon8.text import counted, decimals, number, printable, shape, size
+from neon8.report.template import environment, own
+from neon8.text import number, printable, shape, size
 
 LEVELS = (40, 30, 20, 10)
 """Of dB, where colours change."""
@@ -38,15 +35,15 @@ class Box:
     layer: int | None
     name: str
     operator: str
-    precision: str
-    so_far: str
-    alone: str
-    error: str
-    cost: str
-    share: str
-    ms: str
     x: float
     y: float
+    precision: str = UNKNOWN
+    so_far: str = ""
+    alone: str = ""
+    error: str = UNKNOWN
+    cost: str = UNKNOWN
+    share: str = UNKNOWN
+    ms: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,27 +58,16 @@ class Picture:
 
 def as_html(report: Report) -> str:
     """The whole file."""
-    made = Environment(
-        loader=DictLoader({"page": _own("page.html")}),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: printable(value) if type(value) is str else value,
-    )
+    made = environment(escaped=True)
+    made.finalize = lambda value: printable(value) if type(value) is str else value
     made.filters |= {
-        "db": words.decibels,
         "filename": _filename,
         "short": _short,
-        "decimals": decimals,
         "number": number,
         "size": size,
         "shape": shape,
-        "counted": counted,
     }
     made.globals |= {
-        "words": words,
-        "summary": summary,
         "charts": charts,
         "geometry": geometry,
         "scheme": scheme,
@@ -89,9 +75,9 @@ def as_html(report: Report) -> str:
         "certificate": certificate,
         "jpeg": _embedded,
     }
-    script, style = _own("page.js"), _own("page.css")
+    script, style = own("page.js"), own("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return made.get_template("page").render(
+    return made.from_string(own("page.html")).render(
         report=report,
         format=FORMAT,
         picture=_picture(report),
@@ -103,11 +89,6 @@ def as_html(report: Report) -> str:
         style=style,
         digest=digest,
     )
-
-
-def _own(name: str) -> str:
-    """A file of this package."""
-    return files("neon8.report").joinpath(name).read_text("utf-8")
 
 
 def _embedded(picture: bytes) -> str:
@@ -134,21 +115,8 @@ def _picture(report: Report) -> Picture:
     ]
     placed: Drawing = drawing(first + len(report.layers), pairs)
     inputs = [
-        Box(
-            layer=None,
-            name=name,
-            operator="input",
-            precision=UNKNOWN,
-            so_far="",
-            alone="",
-            error=UNKNOWN,
-            cost=UNKNOWN,
-            share=UNKNOWN,
-            ms="",
-            x=placed.nodes[at][0],
-            y=placed.nodes[at][1],
-        )
-        for at, name in enumerate(report.inputs)
+        Box(layer=None, name=name, operator="input", x=x, y=y)
+        for name, (x, y) in zip(report.inputs, placed.nodes, strict=False)
     ]
     layers = [
         _box(at, layer, placed.nodes[first + at], report.predictions)

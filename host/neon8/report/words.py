@@ -4,26 +4,9 @@
 import math
 
 from neon8.evaluate.ranking import Gain
-from neon8.report.facts import Figure, Report
+from neon8.report.facts import Report
+from neon8.report.figures import Figure
 from neon8.text import size
-
-NAMES = {
-    "loss": "loss",
-    "top1": "top-1",
-    "reference_top1": "top-1 of FP32",
-    "agreement": "top-1 agreement",
-    "f1": "F1 of boxes",
-    "sqnr": "SQNR",
-    "size": "size of the .n8 file",
-    "memory": "memory",
-    "macs": "multiplications",
-    "ms": "time of a run",
-    "floats": "float32 results",
-    "guards": "guards",
-    "gain": "gain over the other table",
-    "worse": "sure to be worse",
-}
-"""Of figures, for people."""
 
 
 def decibels(value: float | None) -> str:

@@ -4,8 +4,7 @@
 import pytest
 
 from neon8.errors import DataError, SettingsError
-from neon8.report.facts import Figure
-from neon8.report.figures import MEANINGS, condition, describe
+from neon8.report.figures import MEANINGS, Figure, condition, describe
 from refusals import refused
 
 
