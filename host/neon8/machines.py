@@ -13,30 +13,18 @@ NATIVE = "native"
 class Emulation:
     """How a machine is emulated.
 
-    target: its name, which is also that of its builds; qemu: the command; cpus: cores
-    that are worth trying, of all that qemu knows.
+    qemu: the command; cpus: cores that are worth trying, of all that qemu knows.
     """
 
-    target: str
     qemu: str
     cpus: tuple[str, ...]
 
 
 EMULATIONS = {
-    emulation.target: emulation
-    for emulation in (
-        Emulation(
-            target="aarch64",
-            qemu="qemu-aarch64",
-            cpus=("cortex-a53", "neoverse-n1", "max"),
-        ),
-        Emulation(
-            target="armv7",
-            qemu="qemu-arm",
-            cpus=("cortex-a7", "cortex-a9", "cortex-a15", "max"),
-        ),
-    )
+    "aarch64": Emulation("qemu-aarch64", ("cortex-a53", "neoverse-n1", "max")),
+    "armv7": Emulation("qemu-arm", ("cortex-a7", "cortex-a9", "cortex-a15", "max")),
 }
+"""By the name of the machine, which is also that of its builds."""
 
 TARGETS = (NATIVE, *EMULATIONS)
 DEFAULT_CPU = "max"

@@ -22,43 +22,35 @@ LINES = 20
 """Of the output of a command that failed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Machine:
     """A target that runs Linux.
 
-    gcc: its compiler.  zig: as Zig calls it, of
-    the C library that follows.  qemu, root: what emulates it, with its system's files.
-    debian: as Debian calls it.
+    triplet: of its compiler and of the folder of its system's files.  zig: as Zig calls
+    it, of the C library that follows.  qemu: what emulates it.  debian: as Debian calls
+    it.
     """
 
-    gcc: str
+    triplet: str
     zig: str
     qemu: str
-    root: str
     debian: str
+
+    @property
+    def gcc(self) -> str:
+        """The command of its compiler."""
+        return f"{self.triplet}-gcc"
 
 
 MACHINES = {
     "linux-x86_64": Machine(
-        gcc="x86_64-linux-gnu-gcc",
-        zig="x86_64-linux-{}",
-        qemu="qemu-x86_64",
-        root="/usr/x86_64-linux-gnu",
-        debian="amd64",
+        *("x86_64-linux-gnu", "x86_64-linux-{}", "qemu-x86_64", "amd64")
     ),
     "linux-aarch64": Machine(
-        gcc="aarch64-linux-gnu-gcc",
-        zig="aarch64-linux-{}",
-        qemu="qemu-aarch64",
-        root="/usr/aarch64-linux-gnu",
-        debian="arm64",
+        *("aarch64-linux-gnu", "aarch64-linux-{}", "qemu-aarch64", "arm64")
     ),
     "linux-armv7": Machine(
-        gcc="arm-linux-gnueabihf-gcc",
-        zig="arm-linux-{}eabihf",
-        qemu="qemu-arm",
-        root="/usr/arm-linux-gnueabihf",
-        debian="armhf",
+        *("arm-linux-gnueabihf", "arm-linux-{}eabihf", "qemu-arm", "armhf")
     ),
 }
 LINUX = tuple(MACHINES)
@@ -79,7 +71,7 @@ def emulator(target: str) -> list[str]:
     if native(target):
         return []
     machine = MACHINES[target]
-    return [machine.qemu, "-L", machine.root]
+    return [machine.qemu, "-L", f"/usr/{machine.triplet}"]
 
 
 def lack(target: str, *tools: str) -> str:

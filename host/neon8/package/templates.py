@@ -10,21 +10,12 @@ from jinja2 import BaseLoader, Environment, StrictUndefined
 
 from neon8.package import names
 from neon8.package.wrapper import Value, Wrapper
+from neon8.runtime.model import TYPES
 from neon8.version import __version__
 
 C_TYPES = {
     "float32": "float",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int32_t",
-    "uint8": "uint8_t",
-}
-N8_TYPES = {
-    "float32": "N8_TYPE_F32",
-    "int8": "N8_TYPE_S8",
-    "int16": "N8_TYPE_S16",
-    "int32": "N8_TYPE_S32",
-    "uint8": "N8_TYPE_U8",
+    **{name: f"{name}_t" for name in ("int8", "int16", "int32", "uint8")},
 }
 JAVA_TYPES = {
     "float32": "float",
@@ -67,7 +58,7 @@ def _environment() -> Environment:
         "java_int": "int {}".format,
         "java_text": names.java_text,
         "jtype": JAVA_TYPES.__getitem__,
-        "n8_type": N8_TYPES.__getitem__,
+        "n8_type": TYPES.__getitem__,
         "python": names.python_text,
         "shown": names.shown,
     }
