@@ -3,7 +3,7 @@
 
 from neon8 import text
 from neon8.profile.loops import Loop
-from neon8.profile.profile import LIMITS, Layer, Profile
+from neon8.profile.profile import PROCESSORS, Layer, Profile
 
 HEADER = (
     *("layer", "operation", "MMACs", "kcycles", "MAC/cycle", "ms", "share_%"),
@@ -20,7 +20,7 @@ def described(found: Profile) -> list[text.Part]:
         ("Minstructions", rounded(found.instructions / 1e6)),
         ("Mcycles", rounded(found.cycles / 1e6)),
         ("MAC/cycle", rate(found.macs, found.cycles)),
-        ("limit", LIMITS[found.core]),
+        ("limit", PROCESSORS[found.core].limit),
     ]
     if found.board is not None and found.ms is not None and found.span is not None:
         low, high = found.span

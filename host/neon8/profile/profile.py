@@ -20,22 +20,13 @@ from neon8.settings.shapes import fixed
 from neon8.settings.stages import DEFAULTS, ProfileSettings, Settings
 
 PROCESSORS: Mapping[str, Processor] = {
-    "cortex-a53": Processor(level="neon", in_order=True, cache=512 << 10),
-    "cortex-a55": Processor(level="dotprod", in_order=True, cache=512 << 10),
-    "cortex-a72": Processor(level="neon", in_order=False, cache=1024 << 10),
-    "cortex-a76": Processor(level="dotprod", in_order=False, cache=512 << 10),
-    "neoverse-n2": Processor(level="i8mm", in_order=False, cache=1024 << 10),
+    "cortex-a53": Processor(level="neon", in_order=True, cache=512 << 10, limit=8),
+    "cortex-a55": Processor(level="dotprod", in_order=True, cache=512 << 10, limit=16),
+    "cortex-a72": Processor(level="neon", in_order=False, cache=1024 << 10, limit=8),
+    "cortex-a76": Processor(level="dotprod", in_order=False, cache=512 << 10, limit=32),
+    "neoverse-n2": Processor(level="i8mm", in_order=False, cache=1024 << 10, limit=64),
 }
 """The cores with a model and with measured times, and what neon8 finds there."""
-
-LIMITS: Mapping[str, int] = {
-    "cortex-a53": 8,
-    "cortex-a55": 16,
-    "cortex-a72": 8,
-    "cortex-a76": 32,
-    "neoverse-n2": 64,
-}
-"""Multiply-accumulates of int8 in a cycle, if a core did nothing else."""
 
 WASTE = 0.15
 """Share of a tile's channels that are none, from which on it is worth a word."""

@@ -25,12 +25,14 @@ class Processor:
     """What plans and kernels depend on.
 
     level: of instruction sets, as $N8_ISA names it. in_order: how the core runs them.
-    cache: bytes of its second-level cache.
+    cache: bytes of its second-level cache. limit: multiply-accumulates of int8 in a
+    cycle, if it did nothing else.
     """
 
     level: str
     in_order: bool
     cache: int
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)

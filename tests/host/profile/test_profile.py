@@ -16,7 +16,7 @@ from bench.networks import catalogue, samples, weights
 from neon8.cli.main import main
 from neon8.errors import SettingsError
 from neon8.profile import boards, costs, loops
-from neon8.profile.profile import LIMITS, PROCESSORS, profile_model
+from neon8.profile.profile import PROCESSORS, profile_model
 from neon8.profile.trace import trace
 from neon8.runtime.emulate import EmulatedModel
 
@@ -67,7 +67,7 @@ def test_no_core_does_more_than_it_can(unseen, core):
     for path in unseen:
         profile = profile_model(path, core=core)
         assert profile.missing == ()
-        assert profile.macs < LIMITS[core] * profile.cycles
+        assert profile.macs < PROCESSORS[core].limit * profile.cycles
         assert profile.ms is None
 
 
