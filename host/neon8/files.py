@@ -68,7 +68,7 @@ def write_atomic(path: str | PathLike[str], data: bytes) -> None:
         elif target.exists() and not target.is_file() and not target.is_dir():
             target.write_bytes(data)
         else:
-            _replace(Path(os.path.realpath(target)), data)  # a link stays one
+            _replace({target: data})
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -88,12 +88,16 @@ def write_all(files: Mapping[Path, bytes]) -> None:
     All or none: they are renamed into place, in this order, once all are on the disk.
     """
     if len(files) == 1:
-        for path, data in files.items():
-            write_atomic(path, data)
+        write_atomic(*next(iter(files.items())))
         return
     for path in files:
         if path.exists() and not path.is_file():
             raise SetupError(f"{path}: cannot be written: it is no regular file")
+    _replace(files)
+
+
+def _replace(files: Mapping[Path, bytes]) -> None:
+    """Write all beside their places, then rename them.  SetupError names the file."""
     ready: dict[Path, Path] = {}
     path = next(iter(files), Path())
     try:
@@ -108,16 +112,6 @@ def write_all(files: Mapping[Path, bytes]) -> None:
         for temporary in ready:
             with contextlib.suppress(OSError):
                 temporary.unlink()
-
-
-def _replace(final: Path, data: bytes) -> None:
-    temporary = _beside(final, data)
-    try:
-        temporary.replace(final)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def _beside(final: Path, data: bytes) -> Path:
