@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="what is asked for: native, aarch64, armv7; ssh, adb; linux-aarch64 "
+        help="what is asked for: native, aarch64, armv7; ssh, adb; java; linux-aarch64 "
         "and others that models are packaged for; or what an extra of neon8 brings, as "
         "report does; all are listed without",
     )

@@ -133,6 +133,8 @@ def checks() -> dict[str, Check]:
     for target in TARGETS:
         look = partial(_prebuilt, target, "libneon8.so")
         found[target] = Check(f"package models for {target}", look)
+    java = partial(_program, "javac", "default-jdk-headless")
+    found["java"] = Check("check packages for Android", java)
     ssh = partial(_board, "ssh", "openssh-client")
     found["ssh"] = Check("run models on a board", ssh)
     found["adb"] = Check("run them on Android", partial(_board, "adb", "adb"))

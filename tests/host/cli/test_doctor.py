@@ -90,6 +90,7 @@ def test_missing_tools_are_named(capsys, monkeypatch, tmp_path):
         causes.setdefault(each["name"], (each["cause"], each["remedy"]))
     assert causes["linux-armv7"][0] == "libneon8.so for linux-armv7 is not there"
     assert causes["ssh"] == ("ssh is not installed", "apt-get install openssh-client")
+    assert causes["java"][1] == "apt-get install default-jdk-headless"
     assert causes["armv7"] == ("qemu-arm is not installed", "apt-get install qemu-user")
 
 
