@@ -82,6 +82,20 @@ def check(lib: Library, status: int, source: str) -> None:
     raise (SetupError if ours else ModelError)(f"{source}: {text}")
 
 
+def old(path: Path, name: str) -> SetupError:
+    """The error for a library without a field."""
+    text = f"has no {name!r}, so it is older than this package; build it again"
+    return SetupError(f"{path}: {text}, as by 'make native aarch64 armv7'")
+
+
+def options_of(lib: Library, struct: str, values: Mapping[str, Any]) -> Any:
+    """A struct of options.  SetupError: the library lacks a field."""
+    try:
+        return lib.ffi.new(f"struct {struct} *", values)
+    except KeyError as error:
+        raise old(lib.path, error.args[0]) from error
+
+
 class Fields(dict[str, Any]):
     """The fields of a struct of C by name: numbers, tuples, texts ("" for NULL).
 
@@ -95,8 +109,7 @@ class Fields(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         """Say what to do."""
-        text = f"has no {name!r}, so it is older than this package; build it again"
-        raise SetupError(f"{self._path}: {text}, as by 'make native aarch64 armv7'")
+        raise old(self._path, name)
 
 
 def values_of(lib: Library, info: Any, source: str) -> Fields:
@@ -229,10 +242,8 @@ class Model(Closable):
         lib = library.load(build)
         if max_bytes is not None and not 0 < max_bytes <= MAX_BYTES:
             raise SetupError(f"{source}: max_bytes {max_bytes} is outside 1 .. 2^63-1")
-        options = lib.ffi.new(
-            "struct n8_model_options *",
-            {"isa": isa_number(lib, isa), "max_bytes": max_bytes or 0},
-        )
+        given = {"isa": isa_number(lib, isa), "max_bytes": max_bytes or 0}
+        options = options_of(lib, "n8_model_options", given)
         out = lib.ffi.new("struct n8_model **")
         refusal = lib.ffi.new("struct n8_model_error *")
         data = lib.ffi.from_buffer(content)  # `refusal` may point into it
@@ -375,10 +386,8 @@ class Model(Closable):
         clock = lib.ffi.NULL
         if profile:
             clock = lib.ffi.callback(CLOCK, lambda _: time.perf_counter_ns())
-        options = lib.ffi.new(
-            "struct n8_session_options *",
-            {"threads": count, "pool": shared, "clock": clock},
-        )
+        given = {"threads": count, "pool": shared, "clock": clock}
+        options = options_of(lib, "n8_session_options", given)
         out = lib.ffi.new("struct n8_session **")
         check(lib, lib.lib.n8_session_create(handle, options, out), self.source)
 
@@ -486,14 +495,8 @@ def measure(
     ModelError, SetupError: as Model.open, but the weights are not looked at.
     """
     lib = library.load()
-    options = lib.ffi.new(
-        "struct n8_model_options *",
-        {
-            "isa": isa_number(lib, isa),
-            "max_bytes": max_bytes or 0,
-            "largest": largest,
-        },
-    )
+    given = {"isa": isa_number(lib, isa), "max_bytes": max_bytes or 0}
+    options = options_of(lib, "n8_model_options", given | {"largest": largest})
     memory = lib.ffi.new("struct n8_memory *")
     refusal = lib.ffi.new("struct n8_model_error *")
     data = lib.ffi.from_buffer(content)

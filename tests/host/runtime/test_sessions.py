@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import neon8
-from neon8.errors import ModelError
+from neon8.errors import ModelError, SetupError
+from neon8.runtime import library
 from neon8.runtime.arrays import Memory
+from neon8.runtime.model import options_of
 from neon8.runtime.targets import Sessions, open_model
 from neon8.settings.stages import TargetSettings
 
@@ -93,3 +95,8 @@ def test_the_limit_is_for_all_sessions(tiny):
     for limit, most in ((three - 1, 2), (three, 3)):
         with open_model(tiny.n8, TargetSettings(max_bytes=limit)) as runner:
             assert runner.most == most
+
+
+def test_a_library_that_is_too_old_is_named():
+    with pytest.raises(SetupError, match=r"neon8\.so: has no 'clock', so it is older"):
+        options_of(library.load(), "n8_model_options", {"clock": 0})
