@@ -16,7 +16,7 @@ tools' files have them; only the compiler refuses it.
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -199,26 +199,40 @@ class Node:
         return Activation()
 
     # What the stages ask.  An operator of which something else is true says so.
+    runs: ClassVar[bool] = True
+    """False of what neon8 cannot run; only other tools have it."""
+    weighted: ClassVar[bool] = False
+    """True of a layer with weights, which have scales in the table."""
+    makes_factors: ClassVar[bool] = False
+    """True if what it makes may have any factors, and what it reads none  (5c)."""
+    by_channel: ClassVar[bool] = False
+    """True if channels stay apart, and multiples of them give multiples."""
+    by_value: ClassVar[bool] = False
+    """True if it looks at single values, whatever their places."""
+    reads_dims: ClassVar[bool] = False
+    """True if it looks at the dimensions of ONNX, not at N C H W."""
+    only_activates: ClassVar[bool] = False
+    """True if it does nothing but its activation."""
+    precedes_activation: ClassVar[bool] = False
+    """True if an activation is better there than in a table."""
+    wants_table: ClassVar[bool] = False
+    """True if patterns with it are better computed by one table."""
+    prefers_float: ClassVar[bool] = False
+    """True if it runs in float32 unless something needs its result as integers."""
+    permutes: ClassVar[bool] = False
+    """True if the output is all values of the input, in some order."""
+    only_reshapes: ClassVar[bool] = False
+    """True if the order of the values stays, too."""
+    unrounded: ClassVar[bool] = False
+    """True if other tools round neither what it reads for it nor what it gives.
 
-    @property
-    def runs(self) -> bool:
-        """False of what neon8 cannot run; only other tools have it."""
-        return True
-
-    @property
-    def weighted(self) -> bool:
-        """True of a layer with weights, which have scales in the table."""
-        return False
+    Where nothing else needs that rounded.
+    """
 
     @property
     def finite(self) -> bool:
         """True if all its weights and biases are finite."""
         return True
-
-    @property
-    def makes_factors(self) -> bool:
-        """True if what it makes may have any factors, and what it reads none  (5c)."""
-        return False
 
     @property
     def keeps_values(self) -> bool:
@@ -251,16 +265,6 @@ class Node:
         return self.permutes
 
     @property
-    def permutes(self) -> bool:
-        """True if the output is all values of the input, in some order."""
-        return False
-
-    @property
-    def only_reshapes(self) -> bool:
-        """True if the order of the values stays, too."""
-        return False
-
-    @property
     def joins(self) -> bool:
         """True if the output is the inputs one beside the other."""
         return False
@@ -271,48 +275,13 @@ class Node:
         return False
 
     @property
-    def by_channel(self) -> bool:
-        """True if channels stay apart, and multiples of them give multiples."""
-        return False
-
-    @property
     def averaged(self) -> int:
         """How many values an output is the mean of, if it is one; else 1."""
         return 1
 
     @property
-    def by_value(self) -> bool:
-        """True if it looks at single values, whatever their places."""
-        return False
-
-    @property
-    def reads_dims(self) -> bool:
-        """True if it looks at the dimensions of ONNX, not at N C H W."""
-        return False
-
-    @property
-    def only_activates(self) -> bool:
-        """True if it does nothing but its activation."""
-        return False
-
-    @property
-    def precedes_activation(self) -> bool:
-        """True if an activation is better there than in a table."""
-        return False
-
-    @property
-    def wants_table(self) -> bool:
-        """True if patterns with it are better computed by one table."""
-        return False
-
-    @property
     def follows(self) -> bool:
         """True if it moves or maps values, in whichever type it finds them."""
-        return False
-
-    @property
-    def prefers_float(self) -> bool:
-        """True if it runs in float32 unless something needs its result as integers."""
         return False
 
     @property
@@ -328,14 +297,6 @@ class Node:
     @property
     def gives_float(self) -> bool:
         """True if its step may take integers and give float32: (4), (9)."""
-        return False
-
-    @property
-    def unrounded(self) -> bool:
-        """True if other tools round neither what it reads for it nor what it gives.
-
-        Where nothing else needs that rounded.
-        """
         return False
 
     @property
@@ -373,15 +334,15 @@ class Node:
         """The inputs of which it wants zero point 0."""
         return ()
 
-    def fits_int8(self, graph: "Graph") -> bool:  # noqa: ARG002
+    def fits_int8(self, graph: "Graph") -> bool:
         """False if constants of the node keep it from its int8 form."""
         return True
 
-    def macs(self, graph: "Graph") -> int:  # noqa: ARG002
+    def macs(self, graph: "Graph") -> int:
         """Multiply-accumulates of a run, of what multiplies matrices."""
         return 0
 
-    def absorbs_factors(self, graph: "Graph") -> bool:  # noqa: ARG002
+    def absorbs_factors(self, graph: "Graph") -> bool:
         """True if what it reads and what it makes may have any factors  (5c)."""
         return False
 
@@ -394,14 +355,14 @@ class Node:
         """
         return values
 
-    def viewed(self, source: "Strided") -> "Strided | None":  # noqa: ARG002
+    def viewed(self, source: "Strided") -> "Strided | None":
         """The output of a node that `moves`, where its input is `source`.
 
         None if it has no fixed steps.
         """
         return None
 
-    def unviewed(self, made: "Strided") -> "Strided | None":  # noqa: ARG002
+    def unviewed(self, made: "Strided") -> "Strided | None":
         """The input of a node that `permutes`, where its output is `made`."""
         return None
 
@@ -409,20 +370,15 @@ class Node:
         """The same node with another output."""
         return replace(self, output=output)
 
-    def fused(self, then: Activation) -> "Node | None":  # noqa: ARG002
+    def fused(self, then: Activation) -> "Node | None":
         """The node with an activation after its own, None if it cannot have it."""
         return None
 
-    def followed_by(self, node: "Node") -> "Node | None":  # noqa: ARG002
+    def followed_by(self, node: "Node") -> "Node | None":
         """One node that does this and then `node`, None if there is none."""
         return None
 
-    def within(
-        self,
-        start: int,  # noqa: ARG002
-        whole: Shape,  # noqa: ARG002
-        part: Shape,  # noqa: ARG002
-    ) -> "Node | None":
+    def within(self, start: int, whole: Shape, part: Shape) -> "Node | None":
         """The node on channels from `start` on, which are `part` of its input `whole`.
 
         None if it reads others, or none.
@@ -430,9 +386,7 @@ class Node:
         return None
 
     def with_factors(
-        self,
-        read: Sequence[DoubleArray | None],  # noqa: ARG002
-        made: DoubleArray | None,  # noqa: ARG002
+        self, read: Sequence[DoubleArray | None], made: DoubleArray | None
     ) -> "Node":
         """The node where channels of inputs and output are divided by factors, (C,).
 
@@ -440,26 +394,23 @@ class Node:
         """
         return self
 
-    def with_lowest(self, value: float) -> "Node | None":  # noqa: ARG002
+    def with_lowest(self, value: float) -> "Node | None":
         """The node that adds or puts in no constant below `value`.
 
         None of a node that is neither a sum nor a choice of values.
         """
         return None
 
-    def without(self, conditions: Collection[str]) -> "Node | None":  # noqa: ARG002
+    def without(self, conditions: Collection[str]) -> "Node | None":
         """What is left of a choice by one of `conditions` that never holds, or None."""
         return None
 
-    def unflattened(self, shape: Shape) -> "Node | None":  # noqa: ARG002
+    def unflattened(self, shape: Shape) -> "Node | None":
         """The node on N C H W that it reads flattened now, None if that cannot be."""
         return None
 
     def on_rearranged(
-        self,
-        origin: Origin,  # noqa: ARG002
-        dims: tuple[int, ...],  # noqa: ARG002
-        moved: tuple[int, ...],  # noqa: ARG002
+        self, origin: Origin, dims: tuple[int, ...], moved: tuple[int, ...]
     ) -> "Node | None":
         """The node where tensors of `dims` are moved as `origin` says, to `moved`.
 

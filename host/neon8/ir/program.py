@@ -10,6 +10,7 @@ Equation numbers refer to docs/numerics.md.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -77,15 +78,15 @@ class Op:
     inputs: tuple[str, ...]
     output: str
 
-    @property
-    def converts(self) -> bool:
-        """True if it only makes integers of floats, or floats of integers."""
-        return False
+    converts: ClassVar[bool] = False
+    """True if it only makes integers of floats, or floats of integers."""
+    moves: ClassVar[bool] = False
+    """True if its result has values of its inputs only."""
+    listed: ClassVar[tuple[int, ...]] = ()
+    """The axes of N C H W for each value of which `indices` says what is read.
 
-    @property
-    def moves(self) -> bool:
-        """True if its result has values of its inputs only."""
-        return False
+    One list after another, as long as the output, of places in the input.
+    """
 
     def bounds(self, given: Sequence[Bounds]) -> Bounds | None:
         """Of its result, an integer, before it is int32; None if nothing is known.
@@ -97,17 +98,18 @@ class Op:
         return min(low for low, _ in given), max(high for _, high in given)
 
     @property
-    def listed(self) -> tuple[int, ...]:
-        """The axes of N C H W for each value of which `indices` says what is read.
-
-        One list after another, as long as the output, of places in the input.
-        """
-        return ()
-
-    @property
     def operation(self) -> str:
         """What enum n8_op calls it, N8_OP_... without the prefix."""
         return WORD.sub("_", type(self).__name__.removesuffix("Op")).upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished(Op):
+    """Base of steps that end with a slope below zero and a clamp to lo .. hi  (5b)."""
+
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

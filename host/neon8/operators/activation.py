@@ -9,7 +9,7 @@ import numpy as np
 from neon8.ir.graph import Activated, Activation, FloatArray, Node
 from neon8.ir.program import Tensor
 from neon8.operators.build import FLOAT, Build, ratio
-from neon8.operators.composition import Parts, broadcasts
+from neon8.operators.composition import Parts
 from neon8.operators.constants import append_constant
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.family import Family
@@ -75,7 +75,7 @@ def prelu_of_any(p: Parts) -> bool:
     x, slope = p.node.inputs
     if slope in p.source.constants and p.source.fits_channels(p.node, 1):
         return False
-    if not broadcasts(p, slope, p.source.shape_of(p.node, x)):
+    if not p.broadcasts(slope, p.shape_of(x)):
         return False
     below = p.add("Mul", p.add("Min", x, 0.0), slope)
     p.add("Add", p.add("Relu", x), below, output=p.node.outputs[0])

@@ -25,7 +25,7 @@ from neon8.ir.graph import (
     nchw,
 )
 from neon8.ir.graph import Tensor as GraphTensor
-from neon8.ir.program import Op, Tensor
+from neon8.ir.program import Finished, Op, Tensor
 from neon8.operators.activation import bound
 from neon8.operators.build import FLOAT, INT8, INT16, Build, ratio
 from neon8.operators.composition import Parts
@@ -52,7 +52,7 @@ from neon8.operators.pointwise import make_pointwise, to_the_power
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.rearranged import CHANNELS_FIRST
 from neon8.operators.reference import Operand, leaky, rounded
-from neon8.operators.scales import SCALE_MAX, clamp_of, slope_of
+from neon8.operators.scales import SCALE_MAX, finish_of
 from neon8.operators.source import OnnxNode, Source, float32
 from neon8.quant.limits import SMALLEST_SCALE
 
@@ -81,7 +81,7 @@ class Add(Binary):
 
     by_channel = True
 
-    def with_lowest(self, value: float) -> Node:  # noqa: ARG002
+    def with_lowest(self, value: float) -> Node:
         """It has no constants."""
         return self
 
@@ -150,8 +150,8 @@ class Modulo(Binary):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Maximum(Node):
-    """The largest of its inputs, two or more, broadcast as Binary."""
+class Extreme(Node):
+    """Base of two kinds, of two inputs or more, broadcast as Binary."""
 
     keeps_values = True
     by_channel = True
@@ -161,14 +161,13 @@ class Maximum(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Minimum(Node):
-    """The smallest of its inputs, two or more, broadcast as Binary."""
+class Maximum(Extreme):
+    """The largest of its inputs."""
 
-    keeps_values = True
-    by_channel = True
-    follows = True
-    by_value = True
-    reads_dims = True
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimum(Extreme):
+    """The smallest of its inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,9 +218,14 @@ class WithConstant(Activated):
         return float(-self.constant.max()) if self.function == "subtract" else 0.0
 
     @property
+    def _scale_and_shift(self) -> tuple[DoubleArray, DoubleArray] | None:
+        value = self.constant.astype(np.float64).reshape(-1)
+        return scale_and_shift(self.function, value, first=self.first)
+
+    @property
     def multiple(self) -> float | None:
         """A single factor, or 1 / divisor."""
-        pair = scale_and_shift(self, self.constant.astype(np.float64).reshape(-1))
+        pair = self._scale_and_shift
         if pair is None or self.constant.size > 1 or not self.activation.identity:
             return None
         return float(pair[0][0]) if pair[1][0] == 0 else None
@@ -245,7 +249,7 @@ class WithConstant(Activated):
             return None
         along_last = constant.size == constant.shape[-1] == nchw(moved)[1]
         if along_last and origin.label == CHANNELS_FIRST:
-            pair = scale_and_shift(self, constant.astype(np.float64).reshape(-1))
+            pair = self._scale_and_shift
             if pair is not None and np.isfinite(float32(np.stack(pair))).all():
                 return affine_layer(self, *pair)
         full = np.broadcast_to(constant, dims).reshape(origin.view)
@@ -254,7 +258,7 @@ class WithConstant(Activated):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddOp(Op):
+class AddOp(Finished):
     """clamp(rne(leaky(v)) + zp)  (6).
 
     v = fadd(fmul(a - zp_a, scale), fmul(b - zp_b, residual_scale)).
@@ -264,19 +268,13 @@ class AddOp(Op):
 
     scale: np.float32
     residual_scale: np.float32
-    slope: np.float32 = np.float32(1)
-    lo: int = -128
-    hi: int = 127
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DivideOp(Op):
+class DivideOp(Finished):
     """clamp(rne(leaky(fmul(fdiv(a - zp_a, b - zp_b), scale))) + zp)  (16)."""
 
     scale: np.float32
-    slope: np.float32 = np.float32(1)
-    lo: int = -128
-    hi: int = 127
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,22 +288,22 @@ class MinimumOp(Op):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SumOp(Op):
+class SumOp(Finished):
     """clamp(rne(leaky(sum of fmul(x - zp_x, values[x]))) + zp)  (6).
 
     values: for each input, all of one shape, its scale over that of the output.
     """
 
     values: FloatArray
-    slope: np.float32 = np.float32(1)
-    lo: int = -128
-    hi: int = 127
 
 
 def scale_and_shift(
-    node: WithConstant, value: DoubleArray
+    function: str, value: DoubleArray, *, first: bool
 ) -> tuple[DoubleArray, DoubleArray] | None:
-    """factor and shift of each channel, if the node does nothing else."""
+    """factor and shift of each channel, if `function` of it and a constant is no more.
+
+    first: the constant stands before it.
+    """
     one, zero = np.ones_like(value), np.zeros_like(value)
     forms = {
         ("add", False): (one, value),
@@ -315,65 +313,43 @@ def scale_and_shift(
         ("multiply", False): (value, zero),
         ("multiply", True): (value, zero),
     }
-    if (node.function, node.first) == ("divide", False):
+    if (function, first) == ("divide", False):
         return 1.0 / value, zero
-    return forms.get((node.function, node.first))
+    return forms.get((function, first))
 
 
-def add(source: Source, node: OnnxNode) -> Node:
-    """Add of two tensors, or of a tensor and a constant."""
+def arithmetic(source: Source, node: OnnxNode, *, kind: type[Binary]) -> Node:
+    """Add, Sub, Mul and Div of two tensors, or of one and a constant on either side."""
     side = _constant_side(source, node)
     if side is None:
-        return _binary(source, node, Add)
+        check_broadcast(source, node)
+        return kind(name=node.name, inputs=node.inputs, output=node.outputs[0])
+    function = FUNCTIONS[kind]
     given = source.constants[node.inputs[side]]
-    if given.dtype.name in FLOATS and (given == -np.inf).any():  # a mask
+    if kind is Add and given.dtype.name in FLOATS and (given == -np.inf).any():
         mask = np.maximum(float32(given), np.finfo(np.float32).min)
-        return make_with_constant(source, node, "add", mask, data=1 - side)
+        return make_with_constant(source, node, function, mask, data=1 - side)
     if not _is_layer(source, node, side):
-        return with_constant(source, node, "add", side)
+        return with_constant(source, node, function, side)
     value = source.per_channel(node, side)
-    return make_affine(source, node, 1 - side, np.ones_like(value), value)
-
-
-def subtract(source: Source, node: OnnxNode) -> Node:
-    """Sub of two tensors, or of a tensor and a constant."""
-    side = _constant_side(source, node)
-    if side is None:
-        return _binary(source, node, Subtract)
-    if not _is_layer(source, node, side):
-        return with_constant(source, node, "subtract", side)
-    value = source.per_channel(node, side)
-    sign = 1.0 if side == 1 else -1.0
-    return make_affine(source, node, 1 - side, np.full_like(value, sign), -sign * value)
-
-
-def multiply(source: Source, node: OnnxNode) -> Node:
-    """Mul of two tensors, or of a tensor and a constant."""
-    side = _constant_side(source, node)
-    if side is None:
-        return _binary(source, node, Multiply)
-    if not _is_layer(source, node, side):
-        return with_constant(source, node, "multiply", side)
-    value = source.per_channel(node, side)
-    return make_affine(source, node, 1 - side, value, np.zeros_like(value))
-
-
-def divide(source: Source, node: OnnxNode) -> Node:
-    """Div of two tensors, by a constant, or of one constant."""
-    side = _constant_side(source, node)
-    if side is None:
-        return _binary(source, node, Divide)
-    if not _is_layer(source, node, side):
-        return with_constant(source, node, "divide", side)
-    value = source.per_channel(node, side)
-    if side == 0:
+    if kind is Divide and side == 0:
         if (value != value[0]).any():
-            return with_constant(source, node, "divide", side)
-        function = call("divide", number(float(value[0])), X)
-        return make_pointwise(source, node, function, data=1)
+            return with_constant(source, node, function, side)
+        quotient = call("divide", number(float(value[0])), X)
+        return make_pointwise(source, node, quotient, data=1)
+    if kind is Divide:
+        _check_divisor(source, node, value)
+    pair = scale_and_shift(function, value, first=side == 0)
+    if pair is None:
+        raise ValueError(function)
+    return make_affine(source, node, 1 - side, *pair)
+
+
+def _check_divisor(
+    source: Source, node: OnnxNode, value: FloatArray | DoubleArray
+) -> None:
     if not value.all():
         raise source.failure(node, f"divisor {node.inputs[1]!r} contains a zero")
-    return make_affine(source, node, 0, 1.0 / value, np.zeros_like(value))
 
 
 def power(source: Source, node: OnnxNode) -> Node | tuple[Node | GraphTensor, ...]:
@@ -418,7 +394,7 @@ def add_all(source: Source, node: OnnxNode, *, mean: bool) -> Node:
     if len(node.inputs) == 1:
         return import_reshape(source, node)
     if len(node.inputs) == 2 and not mean:
-        return add(source, node)
+        return arithmetic(source, node, kind=Add)
     shapes = {name: source.shape_of(node, name) for name in node.inputs}
     if len(set(shapes.values())) > 1:
         text = f"of tensors of different shapes, {list(map(list, shapes.values()))}, is"
@@ -448,12 +424,6 @@ def extreme(source: Source, node: OnnxNode, *, upper: bool) -> Node:
     data = node.inputs.index(tensors[0])
     name = "minimum" if upper else "maximum"
     return make_with_constant(source, node, name, constant, data=data)
-
-
-def _binary(source: Source, node: OnnxNode, kind: type[Binary]) -> Node:
-    """A node of two tensors whose shapes are the same but for broadcast ones."""
-    check_broadcast(source, node)
-    return kind(name=node.name, inputs=node.inputs, output=node.outputs[0])
 
 
 def check_broadcast(source: Source, node: OnnxNode) -> None:
@@ -491,8 +461,8 @@ def with_constant(
 ) -> WithConstant:
     """Arithmetic with a constant of any shape, input number `side`."""
     value = source.required(node, side)
-    if function == "divide" and side == 1 and not value.all():
-        raise source.failure(node, f"divisor {node.inputs[1]!r} contains a zero")
+    if function == "divide" and side == 1:
+        _check_divisor(source, node, value)
     return make_with_constant(source, node, function, value, data=1 - side)
 
 
@@ -566,8 +536,7 @@ def combine(
 ) -> None:
     """Appends the step that gives the `function` of two tensors."""
     first, second = operands
-    lo, hi = clamp_of(activation, out)
-    slope = slope_of(node.name, activation)
+    finish = finish_of(node.name, activation, out)
     if function in EXTREMES:
         b.step(EXTREMES[function], node.name, operands, out)
     elif function in SUMS:
@@ -576,7 +545,7 @@ def combine(
             "scale": ratio(node.name, first, out),
             "residual_scale": sign * ratio(node.name, second, out),
         }
-        b.step(AddOp, node.name, operands, out, **scales, slope=slope, lo=lo, hi=hi)
+        b.step(AddOp, node.name, operands, out, **scales, **finish)
     else:
         kind = PRODUCTS[function]
         factors = node.factors if isinstance(node, Multiply) else ()
@@ -586,7 +555,7 @@ def combine(
         else:
             one = each[0] if each else multiplier(node.name, function, operands, out)
             scales = {"scale": one}
-        b.step(kind, node.name, operands, out, **scales, slope=slope, lo=lo, hi=hi)
+        b.step(kind, node.name, operands, out, **scales, **finish)
 
 
 def lower_with_constant(b: Build, node: WithConstant) -> None:
@@ -643,7 +612,7 @@ def constant_of(
     return append_constant(b, node.name, value, like)
 
 
-def lower_extreme(b: Build, node: Maximum | Minimum) -> None:
+def lower_extreme(b: Build, node: Extreme) -> None:
     """(9), on the grid of the result, to which all operands are taken first."""
     sources = [operand(b, node, name) for name in node.inputs]
     out = b.result(node.output)
@@ -662,7 +631,6 @@ def lower_sum(b: Build, node: Sum) -> None:
     sources = [b.own(name) for name in node.inputs]
     out = b.result(node.output)
     count = len(sources) if node.mean else 1
-    lo, hi = clamp_of(node.activation, out)
     scales = [ratio(node.name, source, out, count=count) for source in sources]
     b.step(
         SumOp,
@@ -670,9 +638,7 @@ def lower_sum(b: Build, node: Sum) -> None:
         sources,
         out,
         values=np.array(scales, np.float32),
-        slope=slope_of(node.name, node.activation),
-        lo=lo,
-        hi=hi,
+        **finish_of(node.name, node.activation, out),
     )
 
 
@@ -702,7 +668,7 @@ def lower_binary_float(b: Build, node: Binary) -> None:
     append_activation(b, node.name, node.activation, out)
 
 
-def lower_extreme_float(b: Build, node: Maximum | Minimum) -> None:
+def lower_extreme_float(b: Build, node: Extreme) -> None:
     """(22), two at a time."""
     function = "maximum" if isinstance(node, Maximum) else "minimum"
     fold(b, node, function, b.declare(node.output, FLOAT))
@@ -803,15 +769,15 @@ def write_sum(n: Nodes, op: SumOp) -> None:
 
 FAMILY = Family(
     imports={
-        "Add": add,
-        "Div": divide,
+        "Add": partial(arithmetic, kind=Add),
+        "Div": partial(arithmetic, kind=Divide),
         "Max": partial(extreme, upper=False),
         "Mean": partial(add_all, mean=True),
         "Mod": remainder,
         "Min": partial(extreme, upper=True),
-        "Mul": multiply,
+        "Mul": partial(arithmetic, kind=Multiply),
         "Pow": power,
-        "Sub": subtract,
+        "Sub": partial(arithmetic, kind=Subtract),
         "Sum": partial(add_all, mean=False),
     },
     compositions=dict.fromkeys(

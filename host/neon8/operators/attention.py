@@ -90,7 +90,7 @@ def _output(node: OnnxNode, index: int) -> str:
 def _heads(p: Parts, at: int) -> tuple[str, tuple[int, ...]]:
     """Input `at` as (batch, heads, rows, width), and this shape."""
     name = p.node.inputs[at]
-    shape = p.source.shape_of(p.node, name)
+    shape = p.shape_of(name)
     if len(shape) != 3:
         return name, shape
     heads = p.node.integer("kv_num_heads" if at else "q_num_heads", 1)

@@ -55,7 +55,7 @@ class NmsOp(Op):
     fill: np.float32
     function: str
 
-    def bounds(self, given: Sequence[Bounds]) -> Bounds:  # noqa: ARG002
+    def bounds(self, given: Sequence[Bounds]) -> Bounds:
         """Of places, and -1."""
         return NOWHERE, MAX_EXTENT - 1
 

@@ -106,6 +106,13 @@ class Build:
         """Adds graph tensor `name` as the table has it, INT8 or INT16."""
         return self.declare(name, self.own_type(name))
 
+    def made_by(self, node: Node) -> Tensor:
+        """Adds the output of `node`, in the type in which that runs."""
+        runs = self.type_of(node)
+        return self.declare(
+            node.output, FLOAT if runs == FLOAT else self.own_type(node.output)
+        )
+
     def temporary(self, tensor: Tensor, label: str) -> Tensor:
         """Adds a tensor that the graph does not know, named after `tensor`."""
         return self.add(replace(tensor, name=self.fresh(f"{tensor.name}_{label}")))
@@ -132,15 +139,13 @@ class Build:
         dtype = dtype if self.graph.tensors[name].real else INT32
         if dtype not in forms:
             first, source = next(iter(forms.items()))
-            out = self.declare(name, dtype)
-            inputs = (source,)
+            out, made = self.declare(name, dtype), self.tensors[source]
             if first == FLOAT:
-                self.ops.append(QuantizeOp(name=name, inputs=inputs, output=out.name))
+                self.step(QuantizeOp, name, (made,), out)
             elif dtype == FLOAT:
-                self.ops.append(DequantizeOp(name=name, inputs=inputs, output=out.name))
+                self.step(DequantizeOp, name, (made,), out)
             else:
-                clamp = out.lo, out.hi
-                self.requantize(name, self.tensors[source], out, clamp=clamp)
+                self.requantize(name, made, out, clamp=(out.lo, out.hi))
         return self.tensors[forms[dtype]]
 
     def wants_float(self, name: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.operators.source import Attribute, OnnxNode, Source
+from neon8.operators.source import Attribute, OnnxNode, Source, UnsupportedError
 
 MAX_ELEMENTS = 1 << 28
 """Of the tensors between the parts: a file could ask for any number."""
@@ -80,6 +80,27 @@ class Parts:
             )
         )
 
+    def failure(self, text: str) -> UnsupportedError:
+        """As Source.failure(), of the node."""
+        return self.source.failure(self.node, text)
+
+    def dims_of(self, tensor: str) -> tuple[int, ...]:
+        """As Source.dims_of(), for the node."""
+        return self.source.dims_of(self.node, tensor)
+
+    def shape_of(self, tensor: str) -> tuple[int, ...]:
+        """As Source.shape_of(), for the node."""
+        return self.source.shape_of(self.node, tensor)
+
+    def broadcasts(self, name: str, shape: tuple[int, ...]) -> bool:
+        """True if tensor `name` is broadcast to `shape`, not the other way round."""
+        value = self.source.constants.get(name)
+        found = self.source.shapes.get(name) if value is None else value.shape
+        if found is None or len(found) > len(shape):
+            return False
+        last = shape[len(shape) - len(found) :]
+        return all(have in (1, want) for have, want in zip(found, last, strict=True))
+
     def result(self, operator: str) -> str:
         """A new name for what `operator` gives."""
         return self.fresh(f"{self.node.outputs[0]}_{operator.lower()}")
@@ -95,19 +116,17 @@ class Parts:
     ) -> str:
         """Appends a reduction of these axes, which were an attribute once."""
         since = 13 if operator == "ReduceSum" else 18
-        given = tuple(axes)
+        kept = int(keep)
         if self.source.opset < since:
-            return self.add(
-                operator, value, output=output, axes=given, keepdims=int(keep)
-            )
-        listed = np.array(given, np.int64)
-        return self.add(operator, value, listed, output=output, keepdims=int(keep))
+            axes = tuple(axes)
+            return self.add(operator, value, output=output, axes=axes, keepdims=kept)
+        return self.add(operator, value, axes, output=output, keepdims=kept)
 
     def constant(self, value: Array | Sequence[int] | float) -> str:
         """The name of a constant."""
         array = np.asarray(value)
-        if array.dtype == np.float64:
-            array = array.astype(np.float32)
+        if array.dtype == np.float64:  # which an empty list is as well
+            array = array.astype(np.float32 if array.size else np.int64)
         name = self.fresh(f"{self.node.outputs[0]}_constant")
         self.constants[name] = array
         return name
@@ -124,13 +143,3 @@ Compose = Callable[[Parts], bool]
 """Adds the nodes that do what one node does, the last of which make its outputs.
 
 False: the node stays as it is.  UnsupportedError: neon8 cannot run it, and why."""
-
-
-def broadcasts(p: Parts, name: str, shape: tuple[int, ...]) -> bool:
-    """True if tensor `name` is broadcast to `shape`, and not the other way round."""
-    value = p.source.constants.get(name)
-    found = p.source.shapes.get(name) if value is None else value.shape
-    if found is None or len(found) > len(shape):
-        return False
-    last = shape[len(shape) - len(found) :]
-    return all(have in (1, want) for have, want in zip(found, last, strict=True))

@@ -1,18 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operands that are the same in every run."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from neon8.arrays import AnyArray, Array
-from neon8.ir.graph import FloatArray
+from neon8.ir.graph import FloatArray, Graph, Node
 from neon8.ir.program import Bounds, Op, Tensor
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.family import Family
 from neon8.operators.qdq import QUANTIZED, Nodes
 from neon8.operators.reference import Levels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mixed(Node):
+    """Base of nodes of which operands may be the same in every run.
+
+    inputs: the tensors.  constants: place among all operands -> what stands there, in
+    the dimensions of ONNX.  chooser: the place of what is no value, such as indices.
+    """
+
+    constants: Mapping[int, AnyArray] = field(default_factory=dict)
+
+    chooser = -1
+
+    @property
+    def values(self) -> tuple[AnyArray, ...]:
+        """The constants that are values."""
+        return tuple(v for place, v in self.constants.items() if place != self.chooser)
+
+    @property
+    def keeps_sign(self) -> bool:
+        """True if no constant is below 0."""
+        return all(value.min() >= 0 for value in self.values)
+
+    @property
+    def finite(self) -> bool:
+        """True if all constants are."""
+        return all(np.isfinite(value).all() for value in self.values)
+
+    def fits_int8(self, graph: Graph) -> bool:
+        """False where the scale of a constant of a quantized file is not known."""
+        return not (graph.quantized and self.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +57,7 @@ class ConstantOp(Op):
     values: FloatArray | None = None
     levels: Levels | None = None
 
-    def bounds(self, given: Sequence[Bounds]) -> Bounds | None:  # noqa: ARG002
+    def bounds(self, given: Sequence[Bounds]) -> Bounds | None:
         """Of its integers."""
         if self.levels is None or not self.levels.size:
             return None

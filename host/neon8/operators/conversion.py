@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.ir.program import Int8Array, Op, Tensor
+from neon8.ir.program import Finished, Int8Array, Op, Tensor
 from neon8.operators.family import Family
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.reference import Operand, leaky, quantize, rounded
@@ -27,16 +27,13 @@ class DequantizeOp(Op):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequantizeOp(Op):
+class RequantizeOp(Finished):
     """clamp(rne(leaky(fmul(a - zp_a, scale))) + zp): a new scale, a lone activation.
 
     From and to int8 or int16.
     """
 
     scale: np.float32
-    slope: np.float32 = np.float32(1)
-    lo: int = -128
-    hi: int = 127
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -143,7 +143,7 @@ class Conv2d(Activated):
         """True without an activation."""
         return self.activation.identity
 
-    def absorbs_factors(self, graph: Graph) -> bool:  # noqa: ARG002
+    def absorbs_factors(self, graph: Graph) -> bool:
         """True, with any."""
         return True
 
@@ -207,10 +207,7 @@ class Conv2d(Activated):
         return replace(self, weight=weight, dilations=(1, 1))
 
     def on_rearranged(
-        self,
-        origin: Origin,  # noqa: ARG002
-        dims: tuple[int, ...],  # noqa: ARG002
-        moved: tuple[int, ...],
+        self, origin: Origin, dims: tuple[int, ...], moved: tuple[int, ...]
     ) -> Node | None:
         """The same factor and shift for as many channels as there are."""
         if not self.uniform:
@@ -327,24 +324,15 @@ def make_conv(
     node: OnnxNode,
     weight: FloatArray | DoubleArray,
     bias: FloatArray | DoubleArray,
-    *,
-    strides: tuple[int, int] = (1, 1),
-    pads: tuple[int, int, int, int] = (0, 0, 0, 0),
-    dilations: tuple[int, int] = (1, 1),
-    groups: int = 1,
-    data: int = 0,
+    **fields: Any,
 ) -> Conv2d:
-    """The Conv2d that stands for `node`, which reads input number `data`."""
+    """The Conv2d that stands for `node`, as OnnxNode.made()."""
     return node.made(
         Conv2d,
-        data=data,
         weight=float32(weight),
         bias=float32(bias),
-        strides=strides,
-        pads=pads,
-        dilations=dilations,
-        groups=groups,
         pre_activation=node.outputs[0],
+        **fields,
     )
 
 
@@ -563,10 +551,7 @@ def int8_step(
         output=out.name,
         weights=channels_last(sums),
         bias=sums.bias.astype(np.int32),
-        strides=node.strides,
-        pads=node.pads,
-        dilations=node.dilations,
-        groups=node.groups,
+        **_geometry(node),
         acc_bound=int(sums.bound.max()),
         int16_depth=int16_depth(sums.weights, source.dtype),
         winograd=form_of(node, sums, source),
@@ -702,11 +687,14 @@ def float_step(layer: str, node: Conv2d, source: Tensor, out: Tensor) -> Conv2dF
         bias_f32=node.bias.astype(np.float32),
         values=np.ascontiguousarray(node.weight.transpose(0, 2, 3, 1), np.float32),
         kernel=(node.weight.shape[2], node.weight.shape[3]),
-        strides=node.strides,
-        pads=node.pads,
-        dilations=node.dilations,
-        groups=node.groups,
+        **_geometry(node),
     )
+
+
+def _geometry(node: Conv2d) -> dict[str, Any]:
+    """The fields of a step that say where its windows are, and of what channels."""
+    names = ("strides", "pads", "dilations", "groups")
+    return {name: getattr(node, name) for name in names}
 
 
 def compute_conv(

@@ -33,9 +33,9 @@ def einsum(p: Parts) -> bool:
         for axis, size in zip(axes, shape, strict=True):
             if sizes.setdefault(axis, size) != size:
                 if 1 not in (size, sizes[axis]):
-                    raise p.source.failure(p.node, "its axes do not agree")
+                    raise p.failure("its axes do not agree")
                 text = "broadcasts an axis; export it with Expand"
-                raise p.source.failure(p.node, text)
+                raise p.failure(text)
         terms.append(_diagonal(p, Term(name, axes), shape))
     first, *others = terms
     for at, term in enumerate(others):
@@ -57,14 +57,14 @@ def _parsed(p: Parts) -> tuple[list[str], str]:
     left, arrow, right = equation.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(p.node.inputs):
-        raise p.source.failure(p.node, f"equation {equation!r} is of other inputs")
+        raise p.failure(f"equation {equation!r} is of other inputs")
     most = 0
     found = []
     for name, axes in zip(p.node.inputs, inputs, strict=True):
         before, dots, after = axes.partition(ELLIPSIS)
         count = len(_shape(p, name)) - len(before) - len(after)
         if count < 0 or (count and not dots) or "." in before + after:
-            raise p.source.failure(p.node, f"equation {equation!r} has other axes")
+            raise p.failure(f"equation {equation!r} has other axes")
         most = max(most, count)
         found.append((before, count, after))
     spread = "".join(chr(FIRST_BROADCAST + at) for at in range(most))
@@ -78,7 +78,7 @@ def _parsed(p: Parts) -> tuple[list[str], str]:
     wanted = right.replace(ELLIPSIS, spread)
     known = {axis for term in terms for axis in term}
     if len(set(wanted)) != len(wanted) or not known.issuperset(wanted):
-        raise p.source.failure(p.node, f"equation {equation!r} gives other axes")
+        raise p.failure(f"equation {equation!r} gives other axes")
     return terms, wanted
 
 
@@ -87,7 +87,7 @@ def _shape(p: Parts, name: str) -> tuple[int, ...]:
         return p.source.constants[name].shape
     shape = p.source.shapes.get(name)
     if shape is None or math.prod(shape) > MAX_ELEMENTS:
-        raise p.source.failure(p.node, f"the shape of {name!r} is not known")
+        raise p.failure(f"the shape of {name!r} is not known")
     return shape
 
 
@@ -99,7 +99,7 @@ def _diagonal(p: Parts, term: Term, shape: tuple[int, ...]) -> Term:
         others = [at for at in range(len(shape)) if at not in places]
         size, kept = shape[places[0]], tuple(shape[at] for at in others)
         name = p.add("Transpose", term.name, perm=(*others, *places))
-        name = p.add("Reshape", name, np.array((*kept, size * size)))
+        name = p.add("Reshape", name, (*kept, size * size))
         name = p.add("Gather", name, np.arange(size) * (size + 1), axis=len(kept))
         term = Term(name, "".join(term.axes[at] for at in others) + axis)
         shape = (*kept, size)
@@ -123,14 +123,14 @@ def _product(p: Parts, a: Term, b: Term, later: str, sizes: Mapping[str, int]) -
     rows = [axis for axis in a.axes if axis not in b.axes]
     columns = [axis for axis in b.axes if axis not in a.axes]
     if math.prod(sizes[axis] for axis in (*batch, *rows, *columns)) > MAX_ELEMENTS:
-        raise p.source.failure(p.node, "makes a tensor too large for this")
+        raise p.failure("makes a tensor too large for this")
     axes = "".join((*batch, *rows, *columns))
 
     def matrices(term: Term, *groups: list[str]) -> str:
         order = [term.axes.index(axis) for group in groups for axis in group]
         name = p.add("Transpose", term.name, perm=tuple(order))
         dims = [math.prod(sizes[axis] for axis in group) for group in groups[1:]]
-        return p.add("Reshape", name, np.array([*(sizes[x] for x in groups[0]), *dims]))
+        return p.add("Reshape", name, [*(sizes[x] for x in groups[0]), *dims])
 
     if inner:
         left, right = (
@@ -141,7 +141,7 @@ def _product(p: Parts, a: Term, b: Term, later: str, sizes: Mapping[str, int]) -
     else:
         left, right = matrices(a, batch, rows, []), matrices(b, batch, [], columns)
         name = p.add("Mul", left, right)
-    dims = np.array([sizes[axis] for axis in axes], np.int64)
+    dims = [sizes[axis] for axis in axes]
     return Term(p.add("Reshape", name, dims), axes)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from neon8.errors import CompileError
 from neon8.ir.graph import Factors, FloatArray
-from neon8.ir.program import Op, Tensor
+from neon8.ir.program import Finished, Op, Tensor
 from neon8.operators.build import INT16, Build
 from neon8.operators.constants import ConstantOp, append_constant
 from neon8.operators.floats import append_binary
@@ -19,7 +19,7 @@ FINER = 1 << 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MultiplyOp(Op):
+class MultiplyOp(Finished):
     """clamp(rne(leaky(fmul(fmul(a - zp_a, b - zp_b), scale))) + zp)  (16).
 
     multiplier: (C,), of each channel what it has in place of `scale`, which is 0 then.
@@ -27,9 +27,6 @@ class MultiplyOp(Op):
 
     scale: np.float32
     multiplier: FloatArray | None = None
-    slope: np.float32 = np.float32(1)
-    lo: int = -128
-    hi: int = 127
 
 
 def multiplier(

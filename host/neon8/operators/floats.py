@@ -59,8 +59,7 @@ def append_binary(
 ) -> None:
     """Appends inputs -> out."""
     first, second = (in_dims_of(b, layer, b.tensors[name], out) for name in inputs)
-    names = (first.name, second.name)
-    b.ops.append(BinaryOp(name=layer, inputs=names, output=out.name, function=function))
+    b.step(BinaryOp, layer, (first, second), out, function=function)
 
 
 def in_dims_of(b: Build, layer: str, source: Tensor, out: Tensor) -> Tensor:
@@ -171,7 +170,7 @@ def modulo(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
 
 
-TWO_VALUES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+TWO_VALUES: dict[str, Callable[..., Array]] = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,

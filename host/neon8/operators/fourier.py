@@ -91,7 +91,7 @@ def _whole(p: Parts, index: int, default: int) -> int:
     if value is None:
         return default
     if value.size != 1:
-        raise p.source.failure(p.node, f"input {index} is not one number")
+        raise p.failure(f"input {index} is not one number")
     number: Array = value.reshape(-1)
     return int(number[0])
 

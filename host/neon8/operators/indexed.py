@@ -6,21 +6,20 @@ ScatterElements put.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
 from neon8.arrays import AnyArray, Array, Int64Array
-from neon8.ir.graph import Graph, Node
+from neon8.ir.graph import Node
 from neon8.ir.program import Int32Array, Op, Tensor
-from neon8.operators.build import FLOAT, Build
+from neon8.operators.build import Build
 from neon8.operators.composition import Parts
-from neon8.operators.constants import append_constant
+from neon8.operators.constants import Mixed
 from neon8.operators.family import Family
 from neon8.operators.floats import TWO_VALUES
-from neon8.operators.movement import append_reshape, axis_of, reshaped
+from neon8.operators.movement import append_reshape, axis_of, operands
 from neon8.operators.reference import Operand, one_nan
 from neon8.operators.source import OnnxNode, Source
 from neon8.operators.windows import MAX_EXTENT
@@ -76,18 +75,13 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Indexed(Node):
-    """Base of both.  constants: operand -> what is the same in every run."""
+class Indexed(Mixed):
+    """Base of both.  Operands: the values, the indices, and what is put."""
 
     places: Places
-    constants: Mapping[int, AnyArray] = field(default_factory=dict)
 
+    chooser = 1
     follows = True
-
-    @property
-    def values(self) -> tuple[AnyArray, ...]:
-        """The constants that are no indices."""
-        return tuple(each for at, each in self.constants.items() if at != 1)
 
     @property
     def keeps_values(self) -> bool:
@@ -97,16 +91,7 @@ class Indexed(Node):
     @property
     def keeps_sign(self) -> bool:
         """True if no constant is below 0."""
-        return self.keeps_values and all(each.min() >= 0 for each in self.values)
-
-    @property
-    def finite(self) -> bool:
-        """True if all constants are."""
-        return all(np.isfinite(each).all() for each in self.values)
-
-    def fits_int8(self, graph: Graph) -> bool:
-        """False where the scale of a constant of a quantized file is not known."""
-        return not (graph.quantized and self.values)
+        return self.keeps_values and all(value.min() >= 0 for value in self.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,9 +185,7 @@ def gather_elements(p: Parts) -> bool:
     if not axes:
         return False
     ends = [taken[a] for a in axes]
-    cut = p.add(
-        "Slice", x, np.zeros(len(axes), np.int64), np.array(ends), np.array(axes)
-    )
+    cut = p.add("Slice", x, [0] * len(axes), ends, axes)
     output = p.node.outputs[0]
     p.add("GatherElements", cut, indices, output=output, layer=True, axis=axis)
     return True
@@ -276,11 +259,7 @@ def shape_of(source: Source, node: OnnxNode, name: str) -> tuple[int, ...]:
 def indexed(source: Source, node: OnnxNode, kind: type[N], places: Places) -> N:
     """The node of the Graph."""
     source.dims_of(node, node.outputs[0])
-    constants = {
-        at: source.fitting(node, name)
-        for at, name in enumerate(node.inputs)
-        if name in source.constants
-    }
+    tensors, constants = source.operands(node)
     sizes = math.prod(shape_of(source, node, node.inputs[0]))
     if sizes != math.prod((places.outer, *places.sizes, places.inner)):
         raise source.failure(node, "its indices and its values do not fit")
@@ -296,7 +275,7 @@ def indexed(source: Source, node: OnnxNode, kind: type[N], places: Places) -> N:
         raise source.failure(node, "its tensors have too many rows")
     return kind(
         name=node.name,
-        inputs=tuple(name for name in node.inputs if name not in source.constants),
+        inputs=tensors,
         output=node.outputs[0],
         places=places,
         constants=constants,
@@ -346,53 +325,28 @@ def _shaped(places: Places, indices: Array) -> Array:
 
 def lower_take(b: Build, node: Take) -> None:
     """The rows that indices name."""
-    out = result(b, node)
-    (values, indices), places = operands(b, node, out), node.places
+    out = b.made_by(node)
+    places = node.places
+    sources = operands(b, node, out, (places.data, places.indices))
     taken = out
     if out.shape != (*places.others, 1, 1):
         taken = b.temporary(replace(out, dims=places.others), "taken")
-    sources = (values, indices)
     b.step(TakeOp, node.name, sources, taken, indices=places.listed())
     append_reshape(b, node.name, taken, out)
 
 
 def lower_put(b: Build, node: Put) -> None:
     """The values with others at the rows that indices name."""
-    out = result(b, node)
-    sources, places = operands(b, node, out), node.places
+    out = b.made_by(node)
+    places = node.places
+    shapes = places.data, places.indices, places.others
+    sources = operands(b, node, out, shapes)
     put = out
     if out.shape != (*places.data, 1, 1):
         put = b.temporary(replace(out, dims=places.data), "put")
     listed = places.listed()
     b.step(PutOp, node.name, sources, put, indices=listed, function=node.function)
     append_reshape(b, node.name, put, out)
-
-
-def result(b: Build, node: Node) -> Tensor:
-    """The output in the type in which the node runs."""
-    if b.type_of(node) == FLOAT:
-        return b.declare(node.output, FLOAT)
-    return b.result(node.output)
-
-
-def operands(b: Build, node: Indexed, out: Tensor) -> list[Tensor]:
-    """The operands in the dimensions that a step wants, values on the grid of `out`."""
-    places, names = node.places, iter(node.inputs)
-    made = []
-    for at, dims in enumerate((places.data, places.indices, places.others)):
-        if at in node.constants:
-            like = out if at != 1 else Tensor(name=out.name, dims=(), dtype="int32")
-            values = node.constants[at].reshape(dims)
-            made.append(append_constant(b, node.name, values, like))
-            continue
-        name = next(names, None)
-        if name is None:
-            break
-        tensor = b.float32(name) if out.dtype == FLOAT else b.own(name)
-        if at != 1:
-            tensor = b.rescaled(node.name, tensor, out)
-        made.append(reshaped(b, node.name, tensor, dims))
-    return made
 
 
 def _named(op: TakeOp | PutOp, index: Operand) -> tuple[Places, Int64Array]:
@@ -448,9 +402,8 @@ def compute_put(
 def _together(function: str, a: Array, b: Array) -> Array:
     if function == "none":
         return b
-    compute: Callable[..., Array] = TWO_VALUES[function]
     with np.errstate(all="ignore"):
-        y = compute(a, b)
+        y = TWO_VALUES[function](a, b)
     computes = function in ("add", "multiply") and y.dtype == np.float32
     return one_nan(y) if computes else y
 

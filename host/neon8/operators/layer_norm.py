@@ -14,43 +14,38 @@ import numpy as np
 
 from neon8.arrays import Array, DoubleArray
 from neon8.ir import graph
-from neon8.ir.graph import Activated, FloatArray, Node
-from neon8.ir.program import Op, Tensor
+from neon8.ir.graph import FloatArray, Node
+from neon8.ir.program import Finished, Tensor
 from neon8.operators import rearranged
 from neon8.operators.build import FLOAT, Build
-from neon8.operators.constants import append_constant
 from neon8.operators.family import Family
 from neon8.operators.floats import (
-    append_activation,
-    append_binary,
-    append_unary,
-    before,
     in_dims_of,
 )
-from neon8.operators.functions import X, affine, call, number
 from neon8.operators.layout import Converted, Layout, with_attributes
 from neon8.operators.movement import append_reshape
-from neon8.operators.pooling import PoolF32Op
+from neon8.operators.normalization import (
+    Normalized,
+    append_gain,
+    mean_of,
+    standardized,
+)
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.reference import Operand, leaky, rounded
-from neon8.operators.scales import clamp_of, slope_of
+from neon8.operators.scales import finish_of
 from neon8.operators.source import OnnxNode, Source
 
 Made = Node | tuple[Node | graph.Tensor, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Normalization(Activated):
-    """y = activation(gamma (x - mean) / sqrt(variance + epsilon) + beta).
+class Normalization(Normalized):
+    """Mean and variance are those of each of `groups` groups of channels.
 
-    Mean and variance are those of each of `groups` groups of channels: of a pixel, or
-    of all pixels of an image.  centred: False where 0 is the mean, as RMSNormalization
-    has it.  gamma, beta: (C,).
+    They are those of a pixel, or of all pixels of an image.  centred: False where 0 is
+    the mean, as RMSNormalization has it.
     """
 
-    gamma: FloatArray
-    beta: FloatArray
-    epsilon: float
     groups: int = 1
     image: bool = False
     centred: bool = True
@@ -58,9 +53,7 @@ class Normalization(Activated):
     makes_factors = True
 
     def with_factors(
-        self,
-        read: Sequence[DoubleArray | None],  # noqa: ARG002
-        made: DoubleArray | None,
+        self, read: Sequence[DoubleArray | None], made: DoubleArray | None
     ) -> Node:
         """With the factors of the output in gamma and beta."""
         if made is None:
@@ -77,7 +70,7 @@ PIXEL, IMAGE = 1, 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NormalizationOp(Op):
+class NormalizationOp(Finished):
     """(31).
 
     values: gamma of all channels, beta of all channels, epsilon.  axis: PIXEL or IMAGE.
@@ -88,9 +81,6 @@ class NormalizationOp(Op):
     groups: int
     axis: int
     function: str
-    slope: np.float32 = np.float32(1)
-    lo: int = -128
-    hi: int = 127
 
 
 LARGEST = 1e30
@@ -194,7 +184,6 @@ def _node(
 def lower_normalization(b: Build, node: Normalization) -> None:
     """(31)."""
     source, out = b.own(node.inputs[0]), b.result(node.output)
-    lo, hi = clamp_of(node.activation, out)
     values = np.concatenate((node.gamma, node.beta, [node.epsilon]))
     b.step(
         NormalizationOp,
@@ -205,9 +194,7 @@ def lower_normalization(b: Build, node: Normalization) -> None:
         groups=node.groups,
         axis=IMAGE if node.image else PIXEL,
         function="subtract" if node.centred else "none",
-        slope=slope_of(node.name, node.activation),
-        lo=lo,
-        hi=hi,
+        **finish_of(node.name, node.activation, out),
     )
 
 
@@ -219,41 +206,16 @@ def lower_normalization_float(b: Build, node: Normalization) -> None:
     dims = (batch, node.groups, channels // node.groups, height * width)
     values = b.temporary(replace(source, dims=dims), "groups")
     append_reshape(b, node.name, source, values)
-    if node.centred:
-        mean = _mean(b, node, values, "mean")
-        moved = b.temporary(values, "moved")
-        append_binary(b, node.name, "subtract", (values.name, mean.name), moved)
-        values = moved
-    squares = b.temporary(values, "squares")
-    append_unary(b, node.name, call("power", X, parameters=(2.0,)), values, squares)
-    variance = _mean(b, node, squares, "variance")
-    factor = b.temporary(variance, "factor")
-    inverse = call("divide", number(1.0), call("sqrt", affine(1.0, node.epsilon)))
-    append_unary(b, node.name, inverse, variance, factor)
-    scaled = b.temporary(values, "scaled")
-    append_binary(b, node.name, "multiply", (values.name, factor.name), scaled)
+    kernel = (dims[2], dims[3] if node.image else 1)
+    left = (batch, node.groups, 1, 1 if node.image else dims[3])
+
+    def mean(values: Tensor, label: str) -> Tensor:
+        return mean_of(b, node.name, values, label, left, kernel)
+
+    scaled = standardized(b, node, values, mean, centred=node.centred)
     whole = b.temporary(source, "whole")
     append_reshape(b, node.name, scaled, whole)
-    column = (channels, *(1,) * (source.rank - 2))
-    gamma, beta = (
-        append_constant(b, node.name, each.reshape(column), source)
-        for each in (node.gamma, node.beta)
-    )
-    product = b.temporary(source, "product")
-    append_binary(b, node.name, "multiply", (whole.name, gamma.name), product)
-    result = before(b, node.activation, out)
-    append_binary(b, node.name, "add", (product.name, beta.name), result)
-    append_activation(b, node.name, node.activation, out)
-
-
-def _mean(b: Build, node: Normalization, source: Tensor, label: str) -> Tensor:
-    """Of what is normalized together: rows of (N, groups, channels, pixels)."""
-    batch, groups, channels, pixels = source.dims
-    kernel = (channels, pixels if node.image else 1)
-    dims = (batch, groups, 1, 1 if node.image else pixels)
-    out = b.temporary(replace(source, dims=dims), label)
-    b.step(PoolF32Op, node.name, (source,), out, kind="average", kernel=kernel)
-    return out
+    append_gain(b, node, whole, source, out)
 
 
 SMALLEST = 1e-30

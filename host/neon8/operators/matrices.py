@@ -16,7 +16,7 @@ from neon8.arrays import DoubleArray
 from neon8.ir.graph import FloatArray, Node, Tensor
 from neon8.ir.views import View
 from neon8.operators import rearranged
-from neon8.operators.composition import Parts, broadcasts
+from neon8.operators.composition import Parts
 from neon8.operators.convolution import make_conv
 from neon8.operators.family import Family
 from neon8.operators.matmul import import_product
@@ -195,7 +195,7 @@ def with_sum(p: Parts) -> bool:
         if side is not None:
             _bias(source, node, out[side], side)
             return False
-    if not broadcasts(p, node.inputs[MATRIX], out):
+    if not p.broadcasts(node.inputs[MATRIX], out):
         return False
     beta = node.real("beta", 1.0)
     kept = {name: v for name, v in node.attributes.items() if name != "beta"}

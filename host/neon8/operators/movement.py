@@ -2,19 +2,19 @@
 """Operators that keep all values: Reshape and its likes, Transpose, Concat."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import AnyArray, Array
-from neon8.ir.graph import MAX_RANK, Graph, IndexArray, Node, nchw
+from neon8.arrays import Array
+from neon8.ir.graph import MAX_RANK, IndexArray, Node, nchw
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.ir.strided import Strided
 from neon8.ir.views import View, inverse, squeezed, then
-from neon8.operators.build import FLOAT, Build
+from neon8.operators.build import FLOAT, INT32, Build
 from neon8.operators.composition import Parts
-from neon8.operators.constants import append_constant
+from neon8.operators.constants import Mixed, append_constant
 from neon8.operators.family import Family, Lower
 from neon8.operators.layout import Converted, Layout, along_axis, by_value
 from neon8.operators.qdq import Nodes, end, shaped, value_of
@@ -23,17 +23,16 @@ from neon8.operators.source import OnnxNode, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Concat(Node):
+class Concat(Mixed):
     """Joins along `axis` of N C H W, 0 to 3.
 
     blocks: along W, of how many pieces of equal size each input is; the first pieces
-    are joined, then the second ones, and so on.  constants: place -> part that is the
-    same in every run, in the dimensions of ONNX, as vision transformers have a token.
+    are joined, then the second ones, and so on.  A part may be the same in every run,
+    as vision transformers have a token.
     """
 
     axis: int
     blocks: int = 1
-    constants: Mapping[int, AnyArray] = field(default_factory=dict)
 
     keeps_values = True
     follows = True
@@ -41,7 +40,7 @@ class Concat(Node):
     @property
     def puts_values(self) -> bool:
         """True if a constant is not 0."""
-        return any(part.any() for part in self.constants.values())
+        return any(part.any() for part in self.values)
 
     @property
     def joins(self) -> bool:
@@ -52,20 +51,6 @@ class Concat(Node):
     def joins_channels(self) -> bool:
         """True along axis 1."""
         return self.joins and self.axis == 1
-
-    @property
-    def keeps_sign(self) -> bool:
-        """True if no constant is below 0."""
-        return all(part.min() >= 0 for part in self.constants.values())
-
-    @property
-    def finite(self) -> bool:
-        """True if all constants are."""
-        return all(np.isfinite(part).all() for part in self.constants.values())
-
-    def fits_int8(self, graph: Graph) -> bool:
-        """False where the scale of a constant of a quantized file is not known."""
-        return not (graph.quantized and self.constants)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,14 +185,7 @@ def import_concat(source: Source, node: OnnxNode) -> Node:
     shape = source.dims_of(node, node.outputs[0])
     inputs = [n for n in node.inputs if 0 not in source.shapes.get(n, ())]
     node = replace(node, inputs=tuple(inputs))
-    constants = {
-        place: source.fitting(node, name)
-        for place, name in enumerate(node.inputs)
-        if name in source.constants
-    }
-    tensors = tuple(name for name in node.inputs if name not in source.constants)
-    for name in tensors:
-        source.dims_of(node, name)
+    tensors, constants = source.operands(node)
     axis = axis_of(source, node, len(shape), default=1)
     if len(node.inputs) == 1:
         return import_reshape(source, node)
@@ -310,8 +288,7 @@ def lower_concat(b: Build, node: Concat) -> None:
         axis = 1
         sources = [reshaped(b, node.name, x, _in_blocks(x, node)) for x in sources]
         joined = b.temporary(replace(out, dims=_in_blocks(out, node)), "joined")
-    names = tuple(source.name for source in sources)
-    b.ops.append(ConcatOp(name=node.name, inputs=names, output=joined.name, axis=axis))
+    b.step(ConcatOp, node.name, sources, joined, axis=axis)
     append_reshape(b, node.name, joined, out)
 
 
@@ -323,9 +300,8 @@ def _in_blocks(tensor: Tensor, node: Concat) -> tuple[int, int]:
 
 def lower_reshape(b: Build, node: Reshape) -> None:
     """The same values in another shape."""
-    (source,), out = moved(b, node)
-    inputs = (source.name,)
-    b.ops.append(ReshapeOp(name=node.name, inputs=inputs, output=out.name))
+    sources, out = moved(b, node)
+    b.step(ReshapeOp, node.name, sources, out)
 
 
 def moved(b: Build, node: Node) -> tuple[list[Tensor], Tensor]:
@@ -339,6 +315,33 @@ def moved(b: Build, node: Node) -> tuple[list[Tensor], Tensor]:
     sources = [b.own(name) for name in node.inputs]
     out = b.result(node.output)
     return [b.rescaled(node.name, source, out) for source in sources], out
+
+
+def operands(
+    b: Build, node: Mixed, out: Tensor, shapes: Sequence[View] = ()
+) -> list[Tensor]:
+    """All operands of `node`, values on the grid of `out`, which it makes.
+
+    shapes: in these dimensions.
+    """
+    names, made = iter(node.inputs), []
+    for place in range(len(node.inputs) + len(node.constants)):
+        value = node.constants.get(place)
+        if value is not None:
+            like = out
+            if place == node.chooser:
+                like = Tensor(name=out.name, dims=(), dtype=INT32)
+            value = value.reshape(shapes[place]) if shapes else value
+            made.append(append_constant(b, node.name, value, like))
+            continue
+        name = next(names)
+        tensor = b.take(name, b.own_type(name) if out.dtype != FLOAT else FLOAT)
+        if place != node.chooser:
+            tensor = b.rescaled(node.name, tensor, out)
+        if shapes:
+            tensor = reshaped(b, node.name, tensor, shapes[place])
+        made.append(tensor)
+    return made
 
 
 def lower_permute(b: Build, node: Permute) -> None:

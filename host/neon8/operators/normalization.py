@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """BatchNormalization, InstanceNormalization and LRN."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.ir.graph import Activated, Activation, FloatArray, Node
-from neon8.ir.program import Op, Tensor
+from neon8.ir.graph import Activated, FloatArray, Node
+from neon8.ir.program import Finished, Op, Tensor
 from neon8.operators.build import FLOAT, INT8, Build
 from neon8.operators.constants import append_constant
 from neon8.operators.convolution import make_affine
@@ -24,7 +25,7 @@ from neon8.operators.movement import append_reshape
 from neon8.operators.pooling import PoolF32Op
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.reference import Operand, leaky, rounded
-from neon8.operators.scales import clamp_of, slope_of
+from neon8.operators.scales import finish_of
 from neon8.operators.source import OnnxNode, Source
 from neon8.quant import elementary
 
@@ -43,16 +44,20 @@ class Lrn(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceNorm(Activated):
-    """y = activation(gamma (x - mean) / sqrt(variance + epsilon) + beta).
+class Normalized(Activated):
+    """Base of y = activation(gamma (x - mean) / sqrt(variance + epsilon) + beta).
 
-    Mean and variance are those of a channel of an image.  gamma, beta: (C,).
+    gamma, beta: (C,).
     """
 
     gamma: FloatArray
     beta: FloatArray
     epsilon: float
-    activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceNorm(Normalized):
+    """Mean and variance are those of a channel of an image."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +68,10 @@ class LrnOp(Op):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceNormOp(Op):
+class InstanceNormOp(Finished):
     """(19).  values: gamma of all channels, beta of all channels, epsilon."""
 
     values: FloatArray
-    slope: np.float32 = np.float32(1)
-    lo: int = -128
-    hi: int = 127
 
 
 LARGEST_SIZE = 1 << 20
@@ -129,28 +131,22 @@ def lrn(source: Source, node: OnnxNode) -> Node:
 
 def lower_lrn(b: Build, node: Lrn) -> None:
     """(18)."""
-    inputs = (b.int8(node.inputs[0]).name,)
-    out = b.declare(node.output, INT8)
+    source, out = b.int8(node.inputs[0]), b.declare(node.output, INT8)
     values = np.array([node.size, node.alpha, node.beta, node.bias], np.float32)
-    b.ops.append(LrnOp(name=node.name, inputs=inputs, output=out.name, values=values))
+    b.step(LrnOp, node.name, (source,), out, values=values)
 
 
 def lower_instance_norm(b: Build, node: InstanceNorm) -> None:
     """(19)."""
-    inputs = (b.int8(node.inputs[0]).name,)
-    out = b.declare(node.output, INT8)
-    lo, hi = clamp_of(node.activation, out)
+    source, out = b.int8(node.inputs[0]), b.declare(node.output, INT8)
     values = np.concatenate((node.gamma, node.beta, [node.epsilon]))
-    b.ops.append(
-        InstanceNormOp(
-            name=node.name,
-            inputs=inputs,
-            output=out.name,
-            values=values.astype(np.float32),
-            slope=slope_of(node.name, node.activation),
-            lo=lo,
-            hi=hi,
-        )
+    b.step(
+        InstanceNormOp,
+        node.name,
+        (source,),
+        out,
+        values=values.astype(np.float32),
+        **finish_of(node.name, node.activation, out),
     )
 
 
@@ -193,47 +189,71 @@ def lower_lrn_float(b: Build, node: Lrn) -> None:
 
 
 def lower_instance_norm_float(b: Build, node: InstanceNorm) -> None:
-    """(x - mean) / sqrt(mean of its square + epsilon) * gamma + beta."""
+    """The mean is that of each channel of each image."""
     out = b.declare(node.output, FLOAT)
     source = in_dims_of(b, node.name, b.float32(node.inputs[0]), out)
-    mean = means_of(b, node, source, "mean")
-    moved = b.temporary(source, "moved")
-    append_binary(b, node.name, "subtract", (source.name, mean.name), moved)
-    squares = b.temporary(source, "squares")
-    append_unary(b, node.name, SQUARE, moved, squares)
-    variance = means_of(b, node, squares, "variance")
-    root = call("sqrt", affine(1.0, node.epsilon))
+    n, channels, *image = source.shape
+    dims = (n, channels, *(1,) * (source.rank - 2))
+
+    def mean(values: Tensor, label: str) -> Tensor:
+        return mean_of(b, node.name, values, label, dims, (image[0], image[1]))
+
+    append_gain(b, node, standardized(b, node, source, mean), source, out)
+
+
+def mean_of(
+    b: Build,
+    layer: str,
+    source: Tensor,
+    label: str,
+    dims: tuple[int, ...],
+    kernel: tuple[int, int],
+) -> Tensor:
+    """Appends the mean of what windows of the size `kernel` have, in these `dims`."""
+    out = b.temporary(replace(source, dims=dims), label)
+    b.step(PoolF32Op, layer, (source,), out, kind="average", kernel=kernel)
+    return out
+
+
+def standardized(
+    b: Build,
+    node: Normalized,
+    values: Tensor,
+    mean: Callable[[Tensor, str], Tensor],
+    *,
+    centred: bool = True,
+) -> Tensor:
+    """Appends x less its mean, times 1 / sqrt(mean of its square + epsilon)."""
+    if centred:
+        average = mean(values, "mean")
+        moved = b.temporary(values, "moved")
+        append_binary(b, node.name, "subtract", (values.name, average.name), moved)
+        values = moved
+    squares = b.temporary(values, "squares")
+    append_unary(b, node.name, SQUARE, values, squares)
+    variance = mean(squares, "variance")
     factor = b.temporary(variance, "factor")
-    inverse = call("divide", number(1.0), root)
+    inverse = call("divide", number(1.0), call("sqrt", affine(1.0, node.epsilon)))
     append_unary(b, node.name, inverse, variance, factor)
-    scaled = b.temporary(source, "scaled")
-    append_binary(b, node.name, "multiply", (moved.name, factor.name), scaled)
-    column = (len(node.gamma), *(1,) * (source.rank - 2))
+    scaled = b.temporary(values, "scaled")
+    append_binary(b, node.name, "multiply", (values.name, factor.name), scaled)
+    return scaled
+
+
+def append_gain(
+    b: Build, node: Normalized, value: Tensor, like: Tensor, out: Tensor
+) -> None:
+    """Appends value * gamma + beta and the activation -> out.  like: of the input."""
+    column = (len(node.gamma), *(1,) * (like.rank - 2))
     gamma, beta = (
-        append_constant(b, node.name, values.astype(np.float32).reshape(column), source)
+        append_constant(b, node.name, values.astype(np.float32).reshape(column), like)
         for values in (node.gamma, node.beta)
     )
-    product = b.temporary(source, "product")
-    append_binary(b, node.name, "multiply", (scaled.name, gamma.name), product)
+    product = b.temporary(like, "product")
+    append_binary(b, node.name, "multiply", (value.name, gamma.name), product)
     result = before(b, node.activation, out)
     append_binary(b, node.name, "add", (product.name, beta.name), result)
     append_activation(b, node.name, node.activation, out)
-
-
-def means_of(b: Build, node: InstanceNorm, source: Tensor, label: str) -> Tensor:
-    """The mean of each channel of each image."""
-    n, channels, height, width = source.shape
-    dims = (n, channels, *(1,) * (source.rank - 2))
-    out = b.temporary(replace(source, dims=dims), label)
-    b.step(
-        PoolF32Op,
-        node.name,
-        (source,),
-        out,
-        kind="average",
-        kernel=(height, width),
-    )
-    return out
 
 
 def compute_lrn(op: LrnOp, out: Tensor, x: Operand) -> Array:

@@ -51,17 +51,16 @@ def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:
 
 def lower_opaque(b: Build, node: Opaque) -> None:
     """Takes and gives float32, and tensors of other types as they are."""
-    inputs = tuple(b.float32(name).name for name in node.inputs)
-    outputs = tuple(b.declare(name, FLOAT).name for name in node.outputs)
-    b.ops.append(
-        OpaqueOp(
-            name=node.name,
-            inputs=inputs,
-            output=outputs[0],
-            more=outputs[1:],
-            reads=node.inputs,
-            makes=node.outputs,
-        )
+    sources = [b.float32(name) for name in node.inputs]
+    first, *more = (b.declare(name, FLOAT) for name in node.outputs)
+    b.step(
+        OpaqueOp,
+        node.name,
+        sources,
+        first,
+        more=tuple(tensor.name for tensor in more),
+        reads=node.inputs,
+        makes=node.outputs,
     )
 
 

@@ -71,7 +71,7 @@ class Pointwise(Node):
     by_value = True
     wants_table = True
 
-    def absorbs_factors(self, graph: Graph) -> bool:  # noqa: ARG002
+    def absorbs_factors(self, graph: Graph) -> bool:
         """True."""
         return True
 

@@ -2,7 +2,7 @@
 """Max, min and average pooling, over windows or over the whole image."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -149,10 +149,7 @@ def import_pool(source: Source, node: OnnxNode, *, kind: str) -> Node:
     return node.made(
         Pool,
         kind=kind,
-        kernel=geometry.kernel,
-        strides=geometry.strides,
-        dilations=geometry.dilations,
-        pads=geometry.pads,
+        **asdict(geometry),
         count_pad=kind == "average" and bool(node.integer("count_include_pad", 0)),
     )
 
@@ -217,10 +214,10 @@ def with_indices(p: Parts) -> bool:
         place = np.add.outer(place, at * steps[axis])
     apart = [n for pair in zip(out[2:], kernel, strict=True) for n in pair]
     order = (*range(0, len(apart), 2), *range(1, len(apart), 2))
-    value = p.add("Reshape", value, np.array((*shape[:2], *apart)))
+    value = p.add("Reshape", value, (*shape[:2], *apart))
     value = p.add("Transpose", value, perm=(0, 1, *(2 + each for each in order)))
     taps = math.prod(kernel)
-    value = p.add("Reshape", value, np.array((*out, taps)))
+    value = p.add("Reshape", value, (*out, taps))
     tap = p.add("ArgMax", value, axis=len(out), keepdims=0)
     windows = np.arange(math.prod(out[2:])).reshape(out[2:])
     row = p.add("Add", tap, windows * taps)
@@ -319,9 +316,7 @@ def flip(
 ) -> None:
     """Appends -1 - q within the clamp."""
     table = np.clip(np.arange(127, -129, -1), *clamp).astype(np.int8)
-    inputs = (source.name,)
-    step = TableOp(name=layer, inputs=inputs, output=out.name, table=table)
-    b.ops.append(step)
+    b.step(TableOp, layer, (source,), out, table=table)
 
 
 def append_pool(

@@ -25,18 +25,15 @@ class FakeQuantize(Node):
 def lower_fake_quantize(b: Build, node: FakeQuantize) -> None:
     """(2) from float; from integers, (6) with one operand."""
     forms = b.forms[node.inputs[0]]
-    source = forms.get(b.own_type(node.inputs[0]))
-    if source is None:
-        inputs = (b.float32(node.inputs[0]).name,)
-        out = b.result(node.output)
-        b.ops.append(QuantizeOp(name=node.name, inputs=inputs, output=out.name))
-        return
-    tensor, out = b.tensors[source], b.result(node.output)
-    if levels_mean_the_same(tensor, out):
-        step = ReshapeOp(name=node.name, inputs=(source,), output=out.name)
-        b.ops.append(step)
+    own = forms.get(b.own_type(node.inputs[0]))
+    source = b.float32(node.inputs[0]) if own is None else b.tensors[own]
+    out = b.result(node.output)
+    if own is None:
+        b.step(QuantizeOp, node.name, (source,), out)
+    elif levels_mean_the_same(source, out):
+        b.step(ReshapeOp, node.name, (source,), out)
     else:
-        b.requantize(node.name, tensor, out, clamp=(out.lo, out.hi))
+        b.requantize(node.name, source, out, clamp=(out.lo, out.hi))
 
 
 FAMILY = Family(lower={FakeQuantize: lower_fake_quantize})

@@ -46,7 +46,7 @@ class TopOp(Op):
     function: str
     reverse: bool = False
 
-    def bounds(self, given: Sequence[Bounds]) -> Bounds:  # noqa: ARG002
+    def bounds(self, given: Sequence[Bounds]) -> Bounds:
         """Of places."""
         return 0, MAX_EXTENT - 1
 

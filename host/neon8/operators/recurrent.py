@@ -311,19 +311,18 @@ def lower_recurrent(b: Build, node: Recurrent) -> None:
         full = b.temporary(view, "states")
     w, w_scales = quantized(node.weight)
     r, r_scales = quantized(node.recurrence)
-    b.ops.append(
-        RecurrentOp(
-            name=node.name,
-            inputs=(x.name, *(state.name for state in states)),
-            output=full.name,
-            kind=node.kind,
-            weights=np.concatenate([w, r], axis=2),
-            multiplier=np.stack([w_scales, r_scales], axis=2),
-            bias_f32=node.bias,
-            **options(node),
-            reverse=node.direction == "reverse",
-            linear_before_reset=node.linear_before_reset,
-        )
+    b.step(
+        RecurrentOp,
+        node.name,
+        (x, *states),
+        full,
+        kind=node.kind,
+        weights=np.concatenate([w, r], axis=2),
+        multiplier=np.stack([w_scales, r_scales], axis=2),
+        bias_f32=node.bias,
+        **options(node),
+        reverse=node.direction == "reverse",
+        linear_before_reset=node.linear_before_reset,
     )
     if not whole:
         take(b, node.name, full, out, rows_of(steps, node.gives))

@@ -5,6 +5,7 @@ Here is what ONNX has operators for and neon8 has no step of its own.
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -28,55 +29,36 @@ def axes_of(p: Parts, dims: tuple[int, ...]) -> list[int]:
         listed = tuple(int(axis) for axis in given.reshape(-1))
     if not listed:
         if p.node.integer("noop_with_empty_axes", 0):
-            raise p.source.failure(p.node, "noop_with_empty_axes is not supported")
+            raise p.failure("noop_with_empty_axes is not supported")
         listed = tuple(range(len(dims)))
     if any(not -len(dims) <= axis < len(dims) for axis in listed):
-        raise p.source.failure(p.node, f"axes {list(listed)} of {len(dims)} axes")
+        raise p.failure(f"axes {list(listed)} of {len(dims)} axes")
     return sorted({axis % len(dims) for axis in listed})
 
 
-def absolute(p: Parts) -> bool:
-    """ReduceL1."""
-    return _sum(p, p.add("Abs", p.node.inputs[0]))
-
-
-def squares(p: Parts) -> bool:
-    """ReduceSumSquare."""
-    x = p.node.inputs[0]
-    return _sum(p, p.add("Mul", x, x))
-
-
-def _sum(p: Parts, value: str) -> bool:
-    dims = p.source.shape_of(p.node, p.node.inputs[0])
+def summed(
+    p: Parts, *, before: Callable[[Parts, str], str] | None = None, after: str = ""
+) -> bool:
+    """A sum of what `before` makes of the input, and the operator `after` of that."""
+    x, out = p.node.inputs[0], p.node.outputs[0]
+    axes = axes_of(p, p.shape_of(x))
     keep = p.node.integer("keepdims", 1) != 0
-    output = p.node.outputs[0]
-    p.reduce("ReduceSum", value, axes_of(p, dims), keep=keep, output=output)
-    return True
-
-
-def log_sum(p: Parts) -> bool:
-    """ReduceLogSum."""
-    dims = p.source.shape_of(p.node, p.node.inputs[0])
-    keep = p.node.integer("keepdims", 1) != 0
-    total = p.reduce("ReduceSum", p.node.inputs[0], axes_of(p, dims), keep=keep)
-    p.add("Log", total, output=p.node.outputs[0])
+    value = x if before is None else before(p, x)
+    total = p.reduce("ReduceSum", value, axes, keep=keep, output="" if after else out)
+    if after:
+        p.add(after, total, output=out)
     return True
 
 
 def log_sum_exp(p: Parts) -> bool:
     """ReduceLogSumExp, less the largest value before and plus it after."""
     x, out = p.node.inputs[0], p.node.outputs[0]
-    axes = axes_of(p, p.source.shape_of(p.node, x))
+    axes = axes_of(p, p.shape_of(x))
     most = p.reduce("ReduceMax", x, axes, keep=True)
     powers = p.add("Exp", p.add("Sub", x, most))
     total = p.add("Log", p.reduce("ReduceSum", powers, axes, keep=True))
     total = p.add("Add", total, most)
-    p.add(
-        "Reshape",
-        total,
-        np.array(p.source.shape_of(p.node, out), np.int64),
-        output=out,
-    )
+    p.add("Reshape", total, p.shape_of(out), output=out)
     return True
 
 
@@ -89,13 +71,13 @@ def product(p: Parts) -> bool:
 def _halved(p: Parts, operator: str) -> bool:
     """A reduction by an operator of two values."""
     x, out = p.node.inputs[0], p.node.outputs[0]
-    dims = p.source.dims_of(p.node, x)
+    dims = p.dims_of(x)
     axes = axes_of(p, dims)
     kept = [axis for axis in range(len(dims)) if axis not in axes]
     count = math.prod(dims[axis] for axis in axes)
     value = p.add("Transpose", x, perm=(*axes, *kept))
     rest = math.prod(dims[axis] for axis in kept)
-    value = p.add("Reshape", value, np.array([count, rest]))
+    value = p.add("Reshape", value, [count, rest])
     while count > 1:
         half = count // 2
         low, high = (
@@ -105,15 +87,10 @@ def _halved(p: Parts, operator: str) -> bool:
         last = value
         value = p.add(operator, low, high)
         if count % 2:
-            odd = p.add("Gather", last, np.array([count - 1]), axis=0)
+            odd = p.add("Gather", last, [count - 1], axis=0)
             value = p.add("Concat", value, odd, axis=0)
         count = half + count % 2
-    p.add(
-        "Reshape",
-        value,
-        np.array(p.source.dims_of(p.node, out), np.int64),
-        output=out,
-    )
+    p.add("Reshape", value, p.dims_of(out), output=out)
     return True
 
 
@@ -131,17 +108,17 @@ def unit(p: Parts) -> bool:
 def hardmax(p: Parts) -> bool:
     """Hardmax: one where the largest value is first; before opset 13 from `axis` on."""
     x, out = p.node.inputs[0], p.node.outputs[0]
-    dims = p.source.shape_of(p.node, x)
+    dims = p.shape_of(x)
     old = p.source.opset < 13
     axis = p.node.integer("axis", 1 if old else -1) % max(len(dims), 1)
     shape = dims
     if old:
         shape = (math.prod(dims[:axis]), math.prod(dims[axis:]))
-        x, axis = p.add("Reshape", x, np.array(shape, np.int64)), 1
+        x, axis = p.add("Reshape", x, shape), 1
     largest = p.add("ArgMax", x, axis=axis, keepdims=0)
     values = np.array([0, 1], np.float32)
-    one = p.add("OneHot", largest, np.array([shape[axis]]), values, axis=axis)
-    p.add("Reshape", one, np.array(dims, np.int64), output=out)
+    one = p.add("OneHot", largest, [shape[axis]], values, axis=axis)
+    p.add("Reshape", one, dims, output=out)
     return True
 
 
@@ -149,13 +126,13 @@ def cumulative(p: Parts) -> bool:
     """CumSum: of twice as many neighbours each time, until all are in."""
     p.in_float = True
     x, out = p.node.inputs[0], p.node.outputs[0]
-    dims = p.source.dims_of(p.node, x)
+    dims = p.dims_of(x)
     given = p.source.constant(p.node, 1)
     if given is None or given.size != 1:
-        raise p.source.failure(p.node, "has no axis that is one constant")
+        raise p.failure("has no axis that is one constant")
     axis = int(given.reshape(-1)[0])
     if not -len(dims) <= axis < len(dims):
-        raise p.source.failure(p.node, f"axis {axis} of {len(dims)} dimensions")
+        raise p.failure(f"axis {axis} of {len(dims)} dimensions")
     axis %= len(dims)
     back = p.node.integer("reverse", 0) != 0
     value = x
@@ -176,13 +153,13 @@ def _moved(p: Parts, value: str, rank: int, axis: int, by: int) -> str:
     pads[axis], pads[axis + rank] = by, -by
     if p.source.opset < 11:
         return p.add("Pad", value, pads=tuple(pads))
-    return p.add("Pad", value, np.array(pads, np.int64))
+    return p.add("Pad", value, pads)
 
 
 def triangle(p: Parts) -> bool:
     """Trilu: the values on one side of a diagonal, and 0."""
     x = p.node.inputs[0]
-    dims = p.source.dims_of(p.node, x)
+    dims = p.dims_of(x)
     given = p.source.constant(p.node, 1)
     k = 0 if given is None else int(given.reshape(-1)[0])
     p.source.check_made(p.node, *dims[-2:])
@@ -197,15 +174,15 @@ def triangle(p: Parts) -> bool:
 def one_hot(p: Parts) -> bool:
     """OneHot: along a new axis, which indices count from either end."""
     indices, depth, values = p.node.inputs
-    dims = p.source.dims_of(p.node, indices)
+    dims = p.dims_of(indices)
     count, both = (p.source.constant(p.node, place) for place in (1, 2))
     if count is None or both is None or count.size != 1 or both.size != 2:
-        raise p.source.failure(p.node, f"{depth!r} or {values!r} is of another size")
+        raise p.failure(f"{depth!r} or {values!r} is of another size")
     size, rank = int(count.reshape(-1)[0]), len(dims) + 1
     p.source.check_made(p.node, size)
     axis = p.node.integer("axis", -1) % rank
     view = (*dims[:axis], 1, *dims[axis:])
-    value = p.add("Reshape", indices, np.array(view, np.int64))
+    value = p.add("Reshape", indices, view)
     value = p.add("Cast", value, to=INT64)
     places = np.arange(size).reshape(-1, *(1,) * (rank - axis - 1))
     front = p.add("Equal", value, places)
@@ -231,7 +208,7 @@ INT64 = 7
 def standardized(p: Parts) -> bool:
     """MeanVarianceNormalization, as an InstanceNormalization of the axes."""
     x, out = p.node.inputs[0], p.node.outputs[0]
-    dims = p.source.shape_of(p.node, x)
+    dims = p.shape_of(x)
     axes = [
         a % len(dims) for a in p.node.integers("axes") or (0, 2, 3) if a < len(dims)
     ]
@@ -239,10 +216,10 @@ def standardized(p: Parts) -> bool:
     channels = math.prod(dims[axis] for axis in kept)
     order = (*kept, *sorted(axes))
     value = p.add("Transpose", x, perm=order)
-    value = p.add("Reshape", value, np.array([1, channels, -1]))
+    value = p.add("Reshape", value, [1, channels, -1])
     one, zero = np.ones(channels, np.float32), np.zeros(channels, np.float32)
     value = p.add("InstanceNormalization", value, one, zero, epsilon=STEADY)
-    value = p.add("Reshape", value, np.array([dims[axis] for axis in order]))
+    value = p.add("Reshape", value, [dims[axis] for axis in order])
     back = tuple(int(axis) for axis in np.argsort(order))
     p.add("Transpose", value, output=out, perm=back)
     return True
@@ -280,14 +257,14 @@ FAMILY = Family(
         "LpNormalization": unit,
         "MeanVarianceNormalization": standardized,
         "OneHot": one_hot,
-        "ReduceL1": absolute,
-        "ReduceLogSum": log_sum,
+        "ReduceL1": partial(summed, before=lambda p, x: p.add("Abs", x)),
+        "ReduceLogSum": partial(summed, after="Log"),
         "ReduceLogSumExp": log_sum_exp,
         "ReduceMax": partial(of_integers, kind="Max"),
         "ReduceMin": partial(of_integers, kind="Min"),
         "ReduceProd": product,
         "ReduceSum": partial(of_integers, kind="Add"),
-        "ReduceSumSquare": squares,
+        "ReduceSumSquare": partial(summed, before=lambda p, x: p.add("Mul", x, x)),
         "Trilu": triangle,
     }
 )

@@ -7,7 +7,7 @@ the root of a mean of squares, times their number; the squares are not in the fi
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -155,10 +155,7 @@ def norm_pool(source: Source, node: OnnxNode) -> tuple[Node | Tensor, ...]:
             inputs=(powers.name,),
             output=mean.name,
             kind="average",
-            kernel=geometry.kernel,
-            strides=geometry.strides,
-            dilations=geometry.dilations,
-            pads=pads,
+            **asdict(replace(geometry, pads=pads)),
             count_pad=True,
         ),
         Pointwise(

@@ -1,98 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of all operators, put together from those of the families."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from neon8 import operators
 from neon8.ir.graph import Node
 from neon8.ir.program import Op
-from neon8.operators import (
-    activation,
-    arithmetic,
-    attention,
-    boxes,
-    constants,
-    conversion,
-    convolution,
-    einsum,
-    floats,
-    fourier,
-    grid_sample,
-    indexed,
-    integer,
-    layer_norm,
-    matmul,
-    matrices,
-    movement,
-    normalization,
-    opaque,
-    pointwise,
-    pooling,
-    quantization,
-    ranking,
-    recurrent,
-    reduced,
-    reduction,
-    resize,
-    selection,
-    softmax,
-    transposed,
-    volumes,
-    where,
-)
 from neon8.operators.composition import Compose
-from neon8.operators.family import Lower, Opset, Step, Write
+from neon8.operators.family import Family, Lower, Opset, Step, Write
 from neon8.operators.layout import ChangeLayout
 from neon8.operators.source import Convert
 
-FAMILIES = tuple(
-    module.FAMILY
-    for module in (
-        constants,
-        convolution,
-        matrices,
-        matmul,
-        transposed,
-        pooling,
-        activation,
-        pointwise,
-        arithmetic,
-        attention,
-        normalization,
-        layer_norm,
-        softmax,
-        reduction,
-        movement,
-        selection,
-        indexed,
-        ranking,
-        boxes,
-        grid_sample,
-        integer,
-        where,
-        resize,
-        recurrent,
-        quantization,
-        floats,
-        fourier,
-        conversion,
-        volumes,
-        einsum,
-        reduced,
-        opaque,
-    )
-)
 
-IMPORTS: dict[str, Convert] = {k: v for f in FAMILIES for k, v in f.imports.items()}
-INTEGERS: dict[str, Convert] = {k: v for f in FAMILIES for k, v in f.integers.items()}
-COMPOSITIONS: dict[str, Compose] = {
-    k: v for f in FAMILIES for k, v in f.compositions.items()
-}
-LAYOUTS: dict[str, ChangeLayout] = {
-    k: v for f in FAMILIES for k, v in f.layouts.items()
-}
-LOWER: dict[type[Node], Lower] = {k: v for f in FAMILIES for k, v in f.lower.items()}
-LOWER_FLOAT: dict[type[Node], Lower] = {
-    k: v for f in FAMILIES for k, v in f.lower_float.items()
-}
-STEPS: dict[type[Op], Step] = {k: v for f in FAMILIES for k, v in f.steps.items()}
-QDQ: dict[type[Op], Write] = {k: v for f in FAMILIES for k, v in f.qdq.items()}
-OPSETS: dict[type[Op], Opset] = {k: v for f in FAMILIES for k, v in f.opsets.items()}
+def _families() -> list[Family]:
+    """Each module of this package has one, unless it only serves others."""
+    names = (each.name for each in iter_modules(operators.__path__))
+    modules = [import_module(f"{operators.__name__}.{name}") for name in names]
+    return [module.FAMILY for module in modules if hasattr(module, "FAMILY")]
+
+
+def _joined(table: str) -> dict[Any, Any]:
+    """The rows of all families in this table of theirs."""
+    rows = (getattr(family, table).items() for family in FAMILIES)
+    return {key: value for each in rows for key, value in each}
+
+
+FAMILIES = _families()
+
+IMPORTS: dict[str, Convert] = _joined("imports")
+INTEGERS: dict[str, Convert] = _joined("integers")
+COMPOSITIONS: dict[str, Compose] = _joined("compositions")
+LAYOUTS: dict[str, ChangeLayout] = _joined("layouts")
+LOWER: dict[type[Node], Lower] = _joined("lower")
+LOWER_FLOAT: dict[type[Node], Lower] = _joined("lower_float")
+STEPS: dict[type[Op], Step] = _joined("steps")
+QDQ: dict[type[Op], Write] = _joined("qdq")
+OPSETS: dict[type[Op], Opset] = _joined("opsets")
 """Each as in Family."""

@@ -2,6 +2,7 @@
 """What lowering takes from a ScaleTable, checked: people edit tables by hand."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,12 @@ def clamp_of(activation: Activation, out: Tensor) -> tuple[int, int]:
         return int(np.clip(q, out.lo, out.hi))
 
     return level(activation.lo), level(activation.hi)
+
+
+def finish_of(layer: str, activation: Activation, out: Tensor) -> dict[str, Any]:
+    """The fields of a Finished step that say what its activation does."""
+    lo, hi = clamp_of(activation, out)
+    return {"slope": slope_of(layer, activation), "lo": lo, "hi": hi}
 
 
 def slope_of(layer: str, activation: Activation) -> np.float32:

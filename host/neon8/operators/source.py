@@ -197,6 +197,14 @@ class Source:
                 raise self.failure(node, f"{text} or with numbers that fit")
         return np.asarray(value, dtype=np.int32, order="C")
 
+    def operands(self, node: OnnxNode) -> tuple[tuple[str, ...], dict[int, AnyArray]]:
+        """The inputs that are tensors, and those that are constants by their places."""
+        tensors = tuple(name for name in node.inputs if name not in self.constants)
+        for name in tensors:
+            self.dims_of(node, name)
+        places = (at for at, name in enumerate(node.inputs) if name in self.constants)
+        return tensors, {at: self.fitting(node, node.inputs[at]) for at in places}
+
     def required(self, node: OnnxNode, index: int) -> FloatArray:
         """As weights(); GraphError if it is left out."""
         value = self.weights(node, index)

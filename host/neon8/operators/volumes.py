@@ -106,7 +106,7 @@ def stacked(p: Parts, shape: tuple[int, ...], at: Array) -> str:
     n, channels, depth, height, width = shape
     slices, kernel = at.shape
     if n * slices * channels * kernel * height * width > MAX_ELEMENTS:
-        raise p.source.failure(p.node, "makes images too large for this")
+        raise p.failure("makes images too large for this")
     value = p.node.inputs[0]
     if (at == depth).any():
         pads = np.zeros((2, RANK), np.int64)
@@ -115,13 +115,13 @@ def stacked(p: Parts, shape: tuple[int, ...], at: Array) -> str:
     value = p.add("Gather", value, at.astype(np.int64), axis=2)
     value = p.add("Transpose", value, perm=(0, 2, 1, 3, 4, 5))
     dims = (n * slices, channels * kernel, height, width)
-    return p.add("Reshape", value, np.array(dims))
+    return p.add("Reshape", value, dims)
 
 
 def volume(p: Parts, images: str, out: tuple[int, ...]) -> bool:
     """(N * D, C, H, W) as the output, (N, C, D, H, W)."""
     n, channels, depth, height, width = out
-    apart = p.add("Reshape", images, np.array((n, depth, channels, height, width)))
+    apart = p.add("Reshape", images, (n, depth, channels, height, width))
     p.add("Transpose", apart, output=p.node.outputs[0], perm=(0, 2, 1, 3, 4))
     return True
 
@@ -140,9 +140,7 @@ def pool(p: Parts) -> bool:
     dilations = positive(source, node, "dilations", (1,) * 3)
     begins, ends = pads_of(source, node, kernel, shape[2:], strides, dilations)
     n, channels, depth, height, width = shape
-    value = p.add(
-        "Reshape", node.inputs[0], np.array((n, channels * depth, height, width))
-    )
+    value = p.add("Reshape", node.inputs[0], (n, channels * depth, height, width))
     more: dict[str, Any] = {
         name: node.integer(name, 0)
         for name in ("ceil_mode", "count_include_pad", "p")
@@ -163,7 +161,7 @@ def pool(p: Parts) -> bool:
             **more,
         )
         output = "" if axes.start else node.outputs[0]
-        value = p.add("Reshape", value, np.array(dims), output=output)
+        value = p.add("Reshape", value, dims, output=output)
     return True
 
 
