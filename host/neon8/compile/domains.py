@@ -15,6 +15,7 @@ from dataclasses import replace
 from neon8.compile.sums import taken_in
 from neon8.errors import CompileError
 from neon8.ir.graph import Graph, Node, Quantization
+from neon8.ir.names import unused
 from neon8.operators.quantization import FakeQuantize
 from neon8.operators.registry import LOWER
 from neon8.quant.scale_table import ScaleTable
@@ -211,9 +212,7 @@ def with_pairs(
         if not forced or node.output not in table.tensors:
             nodes.append(node)
             continue
-        inner = f"{node.output}_unrounded"
-        while inner in tensors:
-            inner += "_"
+        inner = unused(f"{node.output}_unrounded", tensors)
         tensors[inner] = replace(tensors[node.output], name=inner)
         given = table.tensors[node.output]
         nodes.append(replace(node, output=inner))

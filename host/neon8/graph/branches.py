@@ -5,9 +5,9 @@ PyTorch scripts write such nodes for whatever asks for a rank or a batch size. O
 shapes are known so is the condition, and what is left has no branches.
 """
 
-from collections.abc import Mapping
-
 import onnx
+
+from neon8.graph.protos import rename
 
 
 def branch_of(
@@ -27,29 +27,10 @@ def branch_of(
         while names[name] in taken:
             names[name] = f"{node.name or node.output[0]}/{names[name]}"
         taken.add(names[name])
-    made = [_renamed(each, names) for each in inner]
+    made = [onnx.NodeProto.FromString(each.SerializeToString()) for each in inner]
+    rename(made, names)
     for value, output in zip(graph.output, node.output, strict=False):
         if output:
             source = names.get(value.name, value.name)
             made.append(onnx.helper.make_node("Identity", [source], [output]))
-    return made
-
-
-def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
-    """The node with other names of tensors, in its own branches and loops, too."""
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    made.input[:] = [names.get(name, name) for name in node.input]
-    made.output[:] = [names.get(name, name) for name in node.output]
-    for attribute in made.attribute:
-        graphs = [attribute.g] if attribute.HasField("g") else []
-        for graph in (*graphs, *attribute.graphs):
-            own = {value.name for value in (*graph.input, *graph.initializer)}
-            own |= {output for each in graph.node for output in each.output}
-            outer = {old: new for old, new in names.items() if old not in own}
-            nodes = [_renamed(each, outer) for each in graph.node]
-            del graph.node[:]
-            graph.node.extend(nodes)
-            for value in graph.output:
-                value.name = outer.get(value.name, value.name)
     return made

@@ -5,7 +5,7 @@ They are those with a row in a family's `compositions`, and those that ONNX itse
 defines by a function of other operators.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,10 +20,12 @@ from neon8.graph.inference import take_branches
 from neon8.graph.onnx_file import OnnxFile
 from neon8.graph.protos import (
     LARGE,
+    graphs_of,
     initializer,
     inner_nodes,
     nodes_of,
     pin_batch,
+    store,
     with_defaults,
 )
 from neon8.graph.reader import read
@@ -132,10 +134,7 @@ class _Composed:
             self.origins |= {_key(each.output): origin for each in inner}
             nodes += made.nodes
             hidden |= made.hidden
-            for name, value in made.constants.items():
-                model.graph.initializer.append(initializer(name, value))
-                if value.dtype == np.float32 and value.nbytes >= LARGE:
-                    weights[name] = value.astype(np.float32, copy=False)
+            store(model.graph, made.constants, weights)
         if changed:
             del model.graph.node[:]
             model.graph.node.extend(nodes)
@@ -267,14 +266,7 @@ def _rename(
             for at, name in enumerate(which):
                 which[at] = names.get(name, name)
         node.name = f"{parts.node.name}:{_key(node.output)}"
-        for graph in _graphs(node):
+        for graph in graphs_of(node):
             for value in (*graph.input, *graph.output, *graph.initializer):
                 value.name = names.get(value.name, value.name)
             _rename(graph.node, names, parts)
-
-
-def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for item in node.attribute:
-        if item.HasField("g"):
-            yield item.g
-        yield from item.graphs

@@ -13,6 +13,7 @@ from pathlib import Path
 import onnx
 
 from neon8.errors import GraphError
+from neon8.graph.protos import graphs_of
 
 MAX_NODES = 1 << 15
 """Twice what fits into an .n8 file; onnxruntime expands so many within seconds."""
@@ -91,14 +92,13 @@ class _Sizes:
                 self._known[key] = self.of(nodes, {}, depth + 1)
             return self._known[key]
         total = _Size()
-        for item in node.attribute:
-            for graph in (item.g, *item.graphs) if item.HasField("g") else item.graphs:
-                inner = {tensor.name: tensor for tensor in graph.initializer}
-                size = self.of(graph.node, ChainMap(inner, constants), depth + 1)
-                if key == ("", "Loop"):
-                    runs = size.runs * _trips(node, graph, constants)
-                    size = _Size(size.nodes, runs)
-                total += size
+        for graph in graphs_of(node):
+            inner = {tensor.name: tensor for tensor in graph.initializer}
+            size = self.of(graph.node, ChainMap(inner, constants), depth + 1)
+            if key == ("", "Loop"):
+                runs = size.runs * _trips(node, graph, constants)
+                size = _Size(size.nodes, runs)
+            total += size
         return total
 
 

@@ -8,8 +8,9 @@ import onnx
 from onnx import helper, numpy_helper
 
 from neon8.graph.onnx_file import ModelLike, OnnxFile, open_onnx
-from neon8.graph.protos import nodes_of
+from neon8.graph.protos import nodes_of, rename
 from neon8.ir.graph import Tensor
+from neon8.ir.names import claimed
 
 
 def with_outputs(
@@ -51,14 +52,8 @@ def _ways(name: str, tensors: Mapping[str, Tensor]) -> list[Tensor]:
 def _rearrange(graph: onnx.GraphProto, tensor: Tensor, taken: set[str]) -> None:
     """Append the nodes that make `tensor` of its origin.  taken: names in use."""
 
-    def fresh(name: str) -> str:
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        return name
-
     def reshape(source: str, dims: tuple[int, ...], output: str) -> None:
-        shape = fresh(f"{output}_shape")
+        shape = claimed(f"{output}_shape", taken)
         graph.initializer.append(numpy_helper.from_array(np.array(dims), shape))
         graph.node.append(helper.make_node("Reshape", [source, shape], [output]))
 
@@ -67,25 +62,17 @@ def _rearrange(graph: onnx.GraphProto, tensor: Tensor, taken: set[str]) -> None:
         return
     source = origin.name
     if source == tensor.name:
-        source = fresh(f"{source}_in_file")
-        _rename(graph, tensor.name, source)
-    seen, turned = (fresh(f"{tensor.name}_{step}") for step in ("view", "turned"))
+        source = claimed(f"{source}_in_file", taken)
+        rename(graph.node, {tensor.name: source})
+        for value in graph.value_info:
+            value.name = source if value.name == tensor.name else value.name
+    seen, turned = (
+        claimed(f"{tensor.name}_{step}", taken) for step in ("view", "turned")
+    )
     reshape(source, origin.view, seen)
     node = helper.make_node("Transpose", [seen], [turned], perm=list(origin.order))
     graph.node.append(node)
     reshape(turned, tensor.dims, tensor.name)
-
-
-def _rename(graph: onnx.GraphProto, old: str, new: str) -> None:
-    """Another name for a tensor that some node makes, which is no output."""
-    for node in nodes_of(graph):
-        for names in (node.input, node.output):
-            for at, name in enumerate(names):
-                if name == old:
-                    names[at] = new
-    for value in graph.value_info:
-        if value.name == old:
-            value.name = new
 
 
 def batch_sizes(model: ModelLike) -> dict[str, int | str]:

@@ -11,6 +11,7 @@ from neon8.graph.reader import read
 from neon8.graph.remedies import remedy
 from neon8.ir.graph import INTEGERS as KINDS
 from neon8.ir.graph import MAX_RANK, Graph, Node, Tensor
+from neon8.ir.names import unused
 from neon8.operators.composition import Parts
 from neon8.operators.opaque import Opaque
 from neon8.operators.registry import COMPOSITIONS, IMPORTS, INTEGERS
@@ -144,12 +145,8 @@ def _tensor(source: Source, name: str) -> Tensor:
 
 def _constant(source: Source, output: str) -> Opaque:
     """What gives an output that does not depend on any input."""
-    taken = {node.name for node in source.nodes}
-    name = f"Constant_{output}"
-    while name in taken:
-        name += "_"
     return Opaque(
-        name=name,
+        name=unused(f"Constant_{output}", {node.name for node in source.nodes}),
         inputs=(),
         output=output,
         operator="Constant",

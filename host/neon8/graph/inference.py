@@ -25,6 +25,7 @@ from neon8.errors import GraphError
 from neon8.graph.branches import branch_of
 from neon8.graph.protos import (
     LARGE,
+    graphs_of,
     initializer,
     one_line,
     pin_batch,
@@ -230,7 +231,7 @@ def _complete(kind: onnx.TypeProto) -> bool:
 def _inferred(known: Inference, node: onnx.NodeProto) -> dict[str, Any]:
     """As far as onnx can tell."""
     inputs = {name: known.types.get(name) for name in node.input if name}
-    hidden = any(item.HasField("g") or item.graphs for item in node.attribute)
+    hidden = any(graphs_of(node))
     foreign = node.domain not in ("", "ai.onnx")
     if hidden or foreign or None in inputs.values():
         return {}
@@ -298,7 +299,7 @@ def _find_empty(known: Inference, node: onnx.NodeProto, outputs: set[str]) -> No
 
 def _feeds(known: Inference, node: onnx.NodeProto) -> dict[str, Array] | None:
     """The inputs with which a constant node is to be computed, None for another."""
-    hidden = any(item.HasField("g") or item.graphs for item in node.attribute)
+    hidden = any(graphs_of(node))
     if node.domain not in ("", "ai.onnx") or node.op_type in KEPT or hidden:
         return None
     if node.op_type == "Constant":

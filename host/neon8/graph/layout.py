@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from neon8.ir.graph import FLOATS, MAX_RANK, Tensor
+from neon8.ir.names import claimed
 from neon8.ir.views import squeezed
 from neon8.operators import rearranged
 from neon8.operators.layout import Converted, Layout, Order
@@ -320,7 +321,7 @@ class _Rewriting:
         able = self._able[index]
         inputs = [self._first.get(name, name) for name in able.node.inputs]
         for place, value in able.constants.items():
-            inputs[place] = self._unique(f"{node.name}_{place}", self._names)
+            inputs[place] = claimed(f"{node.name}_{place}", self._names)
             self._constants[inputs[place]] = value
         if not able.whole:
             self._nodes.append(replace(able.node, inputs=tuple(inputs)))
@@ -355,7 +356,7 @@ class _Rewriting:
         if inside and not self._wanted(name):
             made = replace(made, name=name)  # by which other tools know it
         else:
-            made = replace(made, name=self._unique(made.name, self._names))
+            made = replace(made, name=claimed(made.name, self._names))
         self._shapes[made.name] = made.dims
         self._types[made.name] = self._source.types[name]
         self._rearranged[made.name] = made
@@ -381,16 +382,10 @@ class _Rewriting:
         """A Transpose more."""
         self._nodes.append(
             OnnxNode(
-                name=self._unique(f"Transpose_{to}", self._taken),
+                name=claimed(f"Transpose_{to}", self._taken),
                 operator="Transpose",
                 inputs=(name,),
                 outputs=(to,),
                 attributes={"perm": order},
             )
         )
-
-    def _unique(self, name: str, taken: set[str]) -> str:
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        return name

@@ -13,6 +13,7 @@ import numpy as np
 
 from neon8.arrays import Array, DoubleArray
 from neon8.ir.graph import FLOATS
+from neon8.ir.names import unused
 from neon8.operators.source import Attribute, OnnxNode, Source, float32
 
 COPIES = ("Cast", "Identity")
@@ -82,9 +83,7 @@ def _node(
     inputs = [found.x]
     for what, values in (("scale", found.gain), ("bias", found.bias)):
         full = np.broadcast_to(values, size).reshape([dims[a] for a in found.along])
-        name = f"{node.name}:{what}"
-        while name in constants or name in source.types:
-            name += "_"
+        name = unused(f"{node.name}:{what}", {*constants, *source.types})
         constants[name] = float32(full)
         inputs.append(name)
     return OnnxNode(

@@ -26,6 +26,7 @@ from neon8.graph.inference import take_branches
 from neon8.graph.protos import (
     LARGE,
     bind,
+    graphs_of,
     initializer,
     inner_nodes,
     network_inputs,
@@ -317,8 +318,8 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     for node in graph.node:
         for attribute in node.attribute:
             yield from (attribute.t, *attribute.tensors)
-            for inner in (attribute.g, *attribute.graphs):
-                yield from _tensors(inner)
+        for inner in graphs_of(node):
+            yield from _tensors(inner)
 
 
 def _check(path: Path, model: onnx.ModelProto) -> None:

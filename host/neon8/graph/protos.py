@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several modules ask of onnx's messages."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import onnx
 from onnx import numpy_helper
 from onnx.external_data_helper import uses_external_data
 
-from neon8.arrays import Array
+from neon8.arrays import Array, FloatArray
 from neon8.errors import GraphError
 
 LARGE = 4096
@@ -89,12 +89,38 @@ def initializer(name: str, value: npt.NDArray[np.generic]) -> onnx.TensorProto:
     return tensor
 
 
+def store(
+    graph: onnx.GraphProto,
+    constants: Mapping[str, Array],
+    weights: dict[str, FloatArray],
+) -> None:
+    """Add initializers; large weights go to `weights`, as in an OnnxFile."""
+    for name, value in constants.items():
+        graph.initializer.append(initializer(name, value))
+        if value.dtype == np.float32 and value.nbytes >= LARGE:
+            weights[name] = value.astype(np.float32, copy=False)
+
+
 def one_line(error: BaseException) -> str:
     """What onnx says, of which the cause is often in the last of several lines."""
     text = " ".join(str(error).replace("==> Context:", "-").split())
     if len(text) > MAX_MESSAGE:  # a name in it may be of any length
         text = f"{text[: MAX_MESSAGE // 2]} ... {text[-MAX_MESSAGE // 2 :]}"
     return text or type(error).__name__
+
+
+def rename(nodes: Iterable[onnx.NodeProto], names: Mapping[str, str]) -> None:
+    """Give tensors other names, in branches and loops too, where these read them."""
+    for node in nodes:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+        for graph in graphs_of(node):
+            own = {value.name for value in (*graph.input, *graph.initializer)}
+            own |= {output for each in graph.node for output in each.output}
+            outer = {old: new for old, new in names.items() if old not in own}
+            rename(graph.node, outer)
+            for value in graph.output:
+                value.name = outer.get(value.name, value.name)
 
 
 def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
@@ -106,6 +132,13 @@ def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 def inner_nodes(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
     """The nodes in the branches and loops of `node`."""
-    for attribute in node.attribute:
-        for inner in (attribute.g, *attribute.graphs):
-            yield from nodes_of(inner)
+    for graph in graphs_of(node):
+        yield from nodes_of(graph)
+
+
+def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """Its branches, or what it repeats."""
+    for item in node.attribute:
+        if item.HasField("g"):
+            yield item.g
+        yield from item.graphs

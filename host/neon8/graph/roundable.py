@@ -11,7 +11,7 @@ Convolutions can be replaced by those of a Graph, whose weights and biases are i
 too: so each run can have others, rounded or not.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from itertools import count
@@ -24,7 +24,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from neon8.errors import GraphError
 from neon8.graph.onnx_file import OnnxFile
-from neon8.graph.protos import initializer, inner_nodes, nodes_of
+from neon8.graph.protos import inner_nodes, nodes_of, rename, store
 from neon8.graph.reader import read
 from neon8.ir.graph import Factors, FloatArray, Graph, Origin, Shape
 from neon8.operators.convolution import Conv2d
@@ -253,7 +253,7 @@ class _Edit:
         if node is None:
             text = f"tensor {name!r} is inside of a branch or loop; inline that"
             raise GraphError(f"{self._file.path}: {text}")
-        _rename(node.output, name, other)
+        node.output[:] = [other if each == name else each for each in node.output]
         self._makers[other] = node
 
     def _new_input(self, name: str, dims: Sequence[int]) -> str:
@@ -270,9 +270,7 @@ class _Edit:
         factor, lowest, highest, shift, scale = numbers
         if root in self._inputs:
             source, result = root, self._fresh(f"{root}_rounded")
-            for node in self._nodes:
-                for each in (node, *inner_nodes(node)):
-                    _rename(each.input, root, result)
+            rename(self._nodes, {root: result})
             self._now[root] = result
         else:
             source, result = self._fresh(f"{root}_unrounded"), root
@@ -382,10 +380,7 @@ class _Edit:
 
     def _constant(self, values: FloatArray) -> str:
         name = self._fresh("constant")
-        tensor = initializer(name, values)
-        self._model.graph.initializer.append(tensor)
-        if tensor.data_location == TensorProto.EXTERNAL:
-            self._weights[name] = values
+        store(self._model.graph, {name: values}, self._weights)
         return name
 
     def _fresh(self, name: str) -> str:
@@ -408,9 +403,3 @@ def _reads(node: onnx.NodeProto) -> Iterator[str]:
     """What it and all nodes inside of it read."""
     for each in (node, *inner_nodes(node)):
         yield from each.input
-
-
-def _rename(names: MutableSequence[str], old: str, new: str) -> None:
-    for place, name in enumerate(names):
-        if name == old:
-            names[place] = new

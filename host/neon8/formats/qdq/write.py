@@ -14,7 +14,6 @@ other types; what they took from folded constants becomes an initializer. A node
 old opset is converted to that of the file.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -27,7 +26,7 @@ from neon8.compile.lower import lower
 from neon8.errors import CompileError, TableError
 from neon8.graph.extend import batch_sizes
 from neon8.graph.onnx_file import ModelLike, open_onnx
-from neon8.graph.protos import one_line
+from neon8.graph.protos import inner_nodes, one_line, rename
 from neon8.graph.reader import read
 from neon8.ir.graph import Graph
 from neon8.ir.program import Op, Tensor
@@ -180,11 +179,16 @@ def append(n: Nodes, op: OpaqueOp, file: Originals | None) -> None:
         node = onnx.NodeProto()
         node.CopyFrom(made)
         node.name = n.fresh_node(made.name or made.output[0])
-        _rename_inputs(n, node, names, file)
-        for index, name in enumerate(node.output):
-            if name:
-                names[name] = makes.setdefault(name, n.fresh(name))
-                node.output[index] = names[name]
+        for name in (
+            name for each in (node, *inner_nodes(node)) for name in each.input
+        ):
+            if name in file.source.constants and name not in names:
+                if name not in file.arrays:
+                    file.arrays[name] = n.array(name, file.source.constants[name])
+                names[name] = file.arrays[name]
+        for name in filter(None, node.output):
+            names[name] = makes.setdefault(name, n.fresh(name))
+        rename([node], names)
         n.nodes.append(node)
     for value, out in casts:
         n.node("Cast", [value], output=out, to=TensorProto.FLOAT)
@@ -197,33 +201,6 @@ def _written(op: OpaqueOp, file: Originals) -> list[onnx.NodeProto]:
     while inner := [n for n in nodes[0].input if n in file.makers and n not in known]:
         nodes.insert(0, file.makers[inner[0]])
     return nodes
-
-
-def _rename_inputs(
-    n: Nodes, node: onnx.NodeProto, names: Mapping[str, str], file: Originals
-) -> None:
-    """Rename what `node` reads, and what nodes in its branches read from outside."""
-    for index, name in enumerate(node.input):
-        node.input[index] = _read(n, name, names, file)
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            own = {value.name for value in (*graph.input, *graph.initializer)}
-            own |= {name for inner in graph.node for name in inner.output}
-            inside = {**names, **{name: name for name in own}}
-            for inner in graph.node:
-                _rename_inputs(n, inner, inside, file)
-            for value in graph.output:
-                value.name = _read(n, value.name, inside, file)
-
-
-def _read(n: Nodes, name: str, names: Mapping[str, str], file: Originals) -> str:
-    if not name or name in names:
-        return names.get(name, "")
-    if name in file.source.constants:
-        if name not in file.arrays:
-            file.arrays[name] = n.array(name, file.source.constants[name])
-        return file.arrays[name]
-    return name  # of a branch around this one
 
 
 def _upgraded(node: onnx.NodeProto, file: Originals) -> list[onnx.NodeProto]:

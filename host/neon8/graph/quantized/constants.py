@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The constants of a quantized ONNX file: integers, what they stand for, and scales."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from neon8.errors import GraphError
 from neon8.graph.onnx_file import OnnxFile
-from neon8.graph.protos import one_line
+from neon8.graph.protos import one_line, store
 from neon8.graph.quantized.integers import Array, Levels, UnusableError, dequantized
+from neon8.ir.names import claimed
 
 MOVED_CONSTANTS = ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 CONSTANT_TYPES = {
@@ -168,6 +172,54 @@ class Constants:
             text = f"cannot move {list(shape)} so: {one_line(error)}"
             raise UnusableError(text) from error
         raise UnusableError(f"it does not say the {name}")
+
+
+class Rewriting:
+    """A network while its nodes are taken, one by one, to make another of them.
+
+    known: its constants.  nodes: those of the other one.  taken: names in use.
+    """
+
+    said = ""
+    """What a refusal begins with."""
+
+    def __init__(self, file: OnnxFile, graph: onnx.GraphProto) -> None:
+        self.path = file.path
+        self.known = Constants(file, graph)
+        self.nodes: list[onnx.NodeProto] = []
+        self.taken = {value.name for value in (*graph.input, *graph.initializer)}
+        self.taken.update(name for node in graph.node for name in node.output)
+
+    def refuse(self, node: onnx.NodeProto, text: str) -> NoReturn:
+        """GraphError that names file and node."""
+        name = node.name or next(filter(None, node.output), "")
+        where = f"{self.path}: node {name!r} (operator {node.op_type})"
+        raise GraphError(f"{where}: {self.said}{text}")
+
+    def take(self, node: onnx.NodeProto) -> None:
+        """One node.  GraphError."""
+        try:
+            self.take_one(node)
+        except UnusableError as error:
+            self.refuse(node, str(error))
+
+    def take_one(self, node: onnx.NodeProto) -> None:
+        """One node.  UnusableError."""
+        raise NotImplementedError
+
+    def fresh(self, name: str) -> str:
+        """`name`, lengthened until nothing has it."""
+        return claimed(name, self.taken)
+
+    def finished(
+        self, file: OnnxFile, model: onnx.ModelProto, constants: Mapping[str, Array]
+    ) -> OnnxFile:
+        """The file of the nodes that were made, with these constants more."""
+        model.graph.ClearField("node")
+        model.graph.node.extend(self.nodes)
+        weights = dict(file.weights)
+        store(model.graph, constants, weights)
+        return replace(file, model=model.SerializeToString(), weights=weights)
 
 
 def _protos(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:

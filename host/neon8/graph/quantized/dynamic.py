@@ -7,16 +7,14 @@ run knows.  Calibration finds one for all, and the steps of the weights in their
 """
 
 from dataclasses import dataclass, replace
-from typing import NoReturn
 
 import numpy as np
 import onnx
 from onnx import helper
 
-from neon8.errors import GraphError
 from neon8.graph.onnx_file import OnnxFile
-from neon8.graph.protos import LARGE, initializer, nodes_of
-from neon8.graph.quantized.constants import FLOAT, Constants, input_of, integer_of
+from neon8.graph.protos import nodes_of
+from neon8.graph.quantized.constants import FLOAT, Rewriting, input_of, integer_of
 from neon8.graph.quantized.integers import Array, UnusableError, scale_values
 
 PRODUCTS = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
@@ -53,14 +51,7 @@ def with_float_weights(file: OnnxFile) -> OnnxFile:
     for value in model.graph.output:
         if value.name in network.inside:
             network.refuse(model.graph.node[-1], f"{value.name!r} is an output")
-    del model.graph.node[:]
-    model.graph.node.extend(network.nodes)
-    weights = dict(file.weights)
-    for name, values in network.made.items():
-        model.graph.initializer.append(initializer(name, values))
-        if values.nbytes >= LARGE:
-            weights[name] = values
-    return replace(file, model=model.SerializeToString(), weights=weights)
+    return network.finished(file, model, network.made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +69,7 @@ class _Product:
     scale: Array
 
 
-class _Network:
+class _Network(Rewriting):
     """What is known after the nodes so far.
 
     reals: integers -> the tensor that they are of.  scales: a scale -> the integers
@@ -86,35 +77,20 @@ class _Network:
     tensor -> what it is.  made: new constants.
     """
 
+    said = "the network is quantized dynamically, "
+
     def __init__(self, file: OnnxFile, graph: onnx.GraphProto) -> None:
-        self.path = file.path
-        self.known = Constants(file, graph)
+        super().__init__(file, graph)
         self.reals: dict[str, str] = {}
         self.scales: dict[str, tuple[tuple[str, ...], Array]] = {}
         self.points: dict[str, str] = {}
         self.products: dict[str, _Product] = {}
         self.made: dict[str, Array] = {}
-        self.nodes: list[onnx.NodeProto] = []
-        self.taken = {value.name for value in (*graph.input, *graph.initializer)}
-        self.taken.update(name for node in graph.node for name in node.output)
 
     @property
     def inside(self) -> set[str]:
         """The tensors that the float network does not have."""
         return {*self.reals, *self.scales, *self.points, *self.products}
-
-    def refuse(self, node: onnx.NodeProto, text: str) -> NoReturn:
-        """GraphError that names file and node."""
-        name = node.name or next(filter(None, node.output), "")
-        where = f"{self.path}: node {name!r} (operator {node.op_type})"
-        raise GraphError(f"{where}: the network is quantized dynamically, {text}")
-
-    def take(self, node: onnx.NodeProto) -> None:
-        """One node.  GraphError."""
-        try:
-            self.take_one(node)
-        except UnusableError as error:
-            self.refuse(node, str(error))
 
     def take_one(self, node: onnx.NodeProto) -> None:
         """One node.  UnusableError."""
@@ -312,13 +288,6 @@ class _Network:
         made = self.fresh(name)
         self.made[made] = np.ascontiguousarray(values, np.float32)
         return made
-
-    def fresh(self, name: str) -> str:
-        """`name`, lengthened until nothing has it."""
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
 
 
 def _of_channels(scale: Array) -> Array:

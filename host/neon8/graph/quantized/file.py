@@ -10,8 +10,7 @@ real numbers just as well, so the network that is left computes the same, but fo
 rounding.
 """
 
-from dataclasses import dataclass, replace
-from typing import NoReturn
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -19,12 +18,11 @@ from onnx import helper
 
 from neon8.errors import GraphError
 from neon8.graph.onnx_file import OnnxFile
-from neon8.graph.protos import LARGE, initializer
 from neon8.graph.quantized import integers, qlinear
 from neon8.graph.quantized.constants import (
     FLOAT,
     FLOAT16,
-    Constants,
+    Rewriting,
     input_of,
     integer_of,
 )
@@ -79,50 +77,30 @@ def take_apart(file: OnnxFile) -> QuantizedFile:
         elif value.name in apart.known.integers:
             text = f"{file.path}: output {value.name!r} is a constant"
             raise GraphError(text)
-    del model.graph.node[:]
-    model.graph.node.extend(apart.nodes)
-    for name, bound in apart.bounds.items():
-        model.graph.initializer.append(initializer(name, bound))
-    weights = dict(file.weights)
-    for name, levels in apart.known.levels.items():
-        values = levels.values
-        model.graph.initializer.append(initializer(name, values))
-        if values.dtype == np.float32 and values.nbytes >= LARGE:
-            weights[name] = values
+    levels = {name: each.values for name, each in apart.known.levels.items()}
     return QuantizedFile(
-        file=replace(file, model=model.SerializeToString(), weights=weights),
+        file=apart.finished(file, model, apart.bounds | levels),
         rounded=apart.rounded,
         made_up=frozenset(apart.made_up),
         constants=apart.known.levels,
     )
 
 
-class _Apart:
+class _Apart(Rewriting):
     """What is known after the nodes so far; all by name.
 
-    known: the constants.  kinds: each int8 or uint8 tensor to its type and
-    quantization.  halves: those whose real values are float16.  bounds: constants of
-    Clip nodes.  nodes: those of the float network.
+    kinds: each int8 or uint8 tensor to its type and quantization.  halves: those whose
+    real values are float16.  bounds: constants of Clip nodes.
     """
 
     def __init__(self, file: OnnxFile, graph: onnx.GraphProto) -> None:
-        self.path = file.path
+        super().__init__(file, graph)
         self.graph = graph
-        self.known = Constants(file, graph)
         self.kinds: dict[str, tuple[str, Quantization]] = {}
         self.halves: set[str] = set()
         self.rounded: dict[str, Quantization] = {}
         self.bounds: dict[str, Array] = {}
         self.made_up: set[str] = set()
-        self.nodes: list[onnx.NodeProto] = []
-        self.taken = {value.name for value in (*graph.input, *graph.initializer)}
-        self.taken.update(name for node in graph.node for name in node.output)
-
-    def refuse(self, node: onnx.NodeProto, text: str) -> NoReturn:
-        """GraphError that names file and node."""
-        name = node.name or next(filter(None, node.output), "")
-        kind = f"operator {node.op_type}"
-        raise GraphError(f"{self.path}: node {name!r} ({kind}): {text}")
 
     def inputs(self) -> None:
         """Inputs of 8 bits take real numbers instead, which are rounded to theirs."""
@@ -155,13 +133,6 @@ class _Apart:
         for name, (_, kind) in whole.items():
             text = f"input {name!r} is {kind}, and no node says its scale"
             raise GraphError(f"{self.path}: {text}")
-
-    def take(self, node: onnx.NodeProto) -> None:
-        """One node.  GraphError."""
-        try:
-            self.take_one(node)
-        except UnusableError as error:
-            self.refuse(node, str(error))
 
     def take_one(self, node: onnx.NodeProto) -> None:
         """One node.  UnusableError."""
@@ -363,11 +334,9 @@ class _Apart:
 
     def fresh(self, name: str) -> str:
         """`name`, lengthened until nothing has it."""
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        self.made_up.add(name)
-        return name
+        made = super().fresh(name)
+        self.made_up.add(made)
+        return made
 
 
 def _integers_of(node: onnx.NodeProto) -> int:
