@@ -134,19 +134,19 @@ def c2psa(net: Net, x: str, name: str, out: int) -> str:
     return unit(net, net.concat([kept, y]), f"{name}/cv2", out)
 
 
-def attention(net: Net, x: str, name: str) -> str:
-    """Heads of 64 channels with keys of half of them; V gets a sense of place."""
-    batch, channels, height, width = net.shape(x)
-    heads = max(1, channels // 64)
-    value, pixels = channels // heads, height * width
+def attention(net: Net, x: str, name: str, width: int = 64) -> str:
+    """Heads of `width` channels with keys of half of them; V gets a sense of place."""
+    batch, channels, *sides = net.shape(x)
+    heads = max(1, channels // width)
+    value, pixels = channels // heads, int(np.prod(sides))
     key = value // 2
     y = net.conv_norm(x, f"{name}/qkv", 2 * channels)
     y = net.reshape(y, batch, heads, 2 * value, pixels)
     q, k, v = net.split(y, key, key, value, axis=2)
     scores = net.times(net.matmul(net.transpose(q, 0, 1, 3, 2), k), key**-0.5)
     y = net.matmul(v, net.transpose(net.softmax(scores), 0, 1, 3, 2))
-    y = net.reshape(y, batch, channels, height, width)
-    place = net.reshape(v, batch, channels, height, width)
+    y = net.reshape(y, batch, channels, *sides)
+    place = net.reshape(v, batch, channels, *sides)
     place = net.conv_norm(place, f"{name}/pe", channels, 3, groups=channels)
     return net.conv_norm(net.add(y, place), f"{name}/proj", channels)
 

@@ -281,7 +281,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("build", REFUSALS, ids=lambda build: build.__name__)
 def test_refuses_what_a_file_cannot_say(tmp_path, build):
-    b = open_nets.Open()
+    b = open_nets.Block()
     build(b)
     model = b.model((1, 2, "h", "w"), opset=18)
     with pytest.raises(CompileError) as caught:
@@ -291,7 +291,7 @@ def test_refuses_what_a_file_cannot_say(tmp_path, build):
 
 
 def test_refuses_shapes_that_do_not_fit_the_network(tmp_path):
-    b = open_nets.Open()
+    b = open_nets.Block()
     b("MaxPool", "x", "half", kernel_shape=[2, 2], strides=[2, 2])
     b.weights |= {"none": open_nets.NONE, "by": np.array([1, 1, 2, 2], np.float32)}
     b("Resize", "half none by", "whole", mode="nearest")

@@ -10,12 +10,12 @@ import onnxruntime
 import pytest
 
 import neon8
-from attention_nets import Block
 from neon8.compile import oracle, writer
 from neon8.compile.domains import NO_SCALES
 from neon8.compile.lower import lower
 from neon8.graph.importer import load
 from onnx_nets import assert_same, net, node, why_opaque
+from open_nets import Block
 
 F = np.float32
 SHAPE = (1, 3, 4, 5)

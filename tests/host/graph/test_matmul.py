@@ -84,7 +84,8 @@ def test_attention_moves_nothing(tmp_path, name, batch):
     kinds = [type(each).__name__ for each in graph.nodes]
     assert (kinds.count("Permute"), kinds.count("Gather")) == LEFT[name]
     scores, heads = (each for each in graph.nodes if isinstance(each, MatMul))
-    assert scores.factor == pytest.approx(8**-0.5 if name != "c2psa" else 4**-0.5)
+    width = {"c2psa": 4, "swin": 32}.get(name, 8)
+    assert scores.factor == pytest.approx(width**-0.5)
     assert heads.factor == 1
 
 

@@ -133,7 +133,7 @@ def test_calibrate_with_all_of_it_in_any_order(made):
 
 
 def test_what_wants_a_part_of_the_network_wants_one_size(tmp_path):
-    b = open_nets.Open()
+    b = open_nets.Block()
     b.conv("x", "a", 3, 4)
     b("NonZero", "a", "i")
     b("Cast", "i", "y", to=1)

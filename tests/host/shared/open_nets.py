@@ -1,15 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks that leave dimensions open, as exporters write them."""
 
+import math
+
 import numpy as np
 
-from attention_nets import Block
+from onnx_nets import net, node
 
 NONE = np.zeros(0, np.float32)
 
 
-class Open(Block):
-    """Nodes of a network with open dimensions; input x, outputs y ..."""
+class Block:
+    """Nodes of a network while they are appended, with random weights; x to y."""
+
+    def __init__(self, seed=0):
+        self.nodes, self.weights, self.made = [], {}, set()
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, operator, inputs, output, *constants, **attributes):
+        """Appends a node, with constants after its inputs."""
+        names = inputs.split()
+        for at, value in enumerate(constants):
+            names.append(f"{output}_{at}")
+            self.weights[names[-1]] = np.asarray(value)
+        self.nodes.append(node(operator, " ".join(names), output, **attributes))
+
+    def random(self, *shape):
+        """A weight."""
+        scale = 1 / math.sqrt(shape[0])
+        return (self.rng.normal(0, scale, shape)).astype(np.float32)
+
+    def linear(self, name, output, inputs, outputs):
+        """A projection of tokens, with a bias."""
+        self("MatMul", name, f"{output}_product", self.random(inputs, outputs))
+        self("Add", f"{output}_product", output, self.random(outputs))
+
+    def model(self, shape, *, opset=17):
+        """x of this shape to y."""
+        return net(self.nodes, {"x": shape}, "y", self.weights, opset=opset)
 
     def conv(self, x, output, into, out, kernel=3, **attributes):
         """A convolution with a bias, "same" unless told otherwise."""
@@ -42,14 +70,10 @@ class Open(Block):
         self("Concat", " ".join(names), output, axis=0)
         return output
 
-    def __init__(self, seed=0):
-        super().__init__(seed)
-        self.made = set()
-
 
 def unet():
     """Skips, resizes of both kinds, squeeze and excitation, a global pool."""
-    b = Open()
+    b = Block()
     b.conv("x", "a", 3, 8)
     b("Relu", "a", "a1")
     b.conv("a1", "b", 8, 16, strides=[2, 2])
@@ -77,7 +101,7 @@ def unet():
 
 def recogniser():
     """Convolutions that leave one line, an LSTM and attention along it."""
-    b = Open()
+    b = Block()
     b.conv("x", "a", 3, 8, strides=[2, 2])
     b("Relu", "a", "a1")
     b.conv("a1", "b", 8, 8, strides=[2, 1])
@@ -109,7 +133,7 @@ def recogniser():
 
 def mobile():
     """An inverted residual of any batch, and a classifier."""
-    b = Open()
+    b = Block()
     b.conv("x", "a", 4, 16, 1)
     b("Clip", "a", "a1", np.float32(0), np.float32(6))
     b.weights["w"], b.weights["b"] = b.random(16, 1, 3, 3), b.random(16)
@@ -125,7 +149,7 @@ def mobile():
 
 def detector():
     """Two levels with anchors that are computed from the shape, as YOLO has them."""
-    b = Open()
+    b = Block()
     b.conv("x", "p0", 3, 8, strides=[4, 4])
     b.conv("p0", "p1", 8, 8, strides=[2, 2])
     for level in (0, 1):
@@ -166,7 +190,7 @@ def detector():
 
 def moves():
     """Shuffle, split, pads of all kinds, slices and tiles."""
-    b = Open()
+    b = Block()
     parts = b.sizes("parts", b.size("x", 0), 2, 2, b.size("x", 2), b.size("x", 3))
     b("Reshape", f"x {parts}", "five")
     b("Transpose", "five", "shuffled", perm=[0, 2, 1, 3, 4])
@@ -186,7 +210,7 @@ def moves():
 
 def resizes():
     """Cubic and antialiased ones, by a scale and to the size of another tensor."""
-    b = Open()
+    b = Block()
     b.conv("x", "a", 3, 4, strides=[2, 2])
     b.weights |= {
         "none": NONE,
@@ -208,7 +232,7 @@ def resizes():
 
 def windows():
     """Pads that depend on the size, and windows that reach beyond the end."""
-    b = Open()
+    b = Block()
     b.conv("x", "a", 3, 4, strides=[3, 2], auto_pad="SAME_UPPER")
     b("MaxPool", "a", "b", kernel_shape=[3, 2], strides=[2, 2], ceil_mode=1)
     b("AveragePool", "b", "c", kernel_shape=[3, 3], strides=[2, 1],
@@ -220,7 +244,7 @@ def windows():
 
 def speech():
     """Tokens of any number with learned positions, and a mask for what comes later."""
-    b = Open()
+    b = Block()
     b.linear("x", "t", 6, 8)
     b.weights |= {"table": b.random(64, 8), "zero": np.array([0])}
     b("Slice", f"table zero {b.size('x', 1)} zero", "positions")
@@ -241,7 +265,7 @@ def speech():
 
 def padded():
     """Sides that are padded to a multiple of 8 inside, and cropped at the end."""
-    b = Open()
+    b = Block()
     ends = []
     for axis in (2, 3):
         b("Mod", b.size("x", axis), f"rest{axis}", np.array([8]))
@@ -262,7 +286,7 @@ def padded():
 
 def keyword():
     """Sound of any length: convolutions along it, a GRU, the mean of its states."""
-    b = Open()
+    b = Block()
     b.weights |= {"w": b.random(8, 6, 3), "v": b.random(8, 1, 5), "b": b.random(8)}
     b("Conv", "x w b", "a", strides=[2], pads=[1, 1])
     b("Relu", "a", "a1")
@@ -278,7 +302,7 @@ def keyword():
 
 def attention():
     """Heads of images in a sequence first order, in which one image has no axis."""
-    b = Open()
+    b = Block()
     b("Transpose", "x", "first", perm=[1, 0, 2])
     b.linear("first", "qkv", 8, 24)
     b("Split", "qkv", "q", np.array([8, 8, 8]), axis=2)
@@ -300,7 +324,7 @@ def attention():
 
 def packings():
     """Windows of 3x3, for which other kernels are chosen where there are few pixels."""
-    b = Open()
+    b = Block()
     b.conv("x", "a", 3, 16)
     b("Relu", "a", "b")
     b.conv("b", "c", 16, 24)

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import neon8
-from attention_nets import Block
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.lower import lower
 from neon8.compile.oracle import run
 from neon8.evaluate.metrics import sqnr_db
 from neon8.graph.importer import load
 from onnx_nets import save
+from open_nets import Block
 
 SHAPE = (1, 6, 16)
 BLOCKS = 8

@@ -144,7 +144,7 @@ def test_samples_outside_the_bounds(tmp_path, size, text):
 
 
 def test_a_size_that_the_network_cannot_take(tmp_path):
-    b = open_nets.Open()
+    b = open_nets.Block()
     b.conv("x", "a", 3, 8, strides=[2, 2])
     b("ConvTranspose", "a", "u", b.random(8, 3, 2, 2), strides=[2, 2])
     b("Add", "x u", "y")
@@ -159,7 +159,7 @@ def test_a_size_that_the_network_cannot_take(tmp_path):
 
 def test_a_size_at_which_the_network_is_another_one(tmp_path):
     """A Resize to the size that the tensor has is no step."""
-    b = open_nets.Open()
+    b = open_nets.Block()
     b.conv("x", "a", 3, 8)
     b.weights |= {"none": open_nets.NONE, "to": np.array([1, 8, 32, 32])}
     how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
