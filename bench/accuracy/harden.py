@@ -9,6 +9,7 @@ does about badly scaled channels, with the network itself for comparison.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import onnx
@@ -91,25 +92,16 @@ def scale_edge(net: Net, edge: Edge, factors: np.ndarray) -> None:
 
     By powers of two no bit of the network's result changes, short of overflow.
     """
-    if edge.maker.op_type == "Conv":
-        _scale(net, edge.maker, 1, factors, axis=0)
-        if net.constant(edge.maker, 2) is not None:
-            _scale(net, edge.maker, 2, factors, axis=0)
-    else:
-        for index in (1, 2):
-            _scale(net, edge.maker, index, factors, axis=0)
+    for index in (1, 2):  # weight and bias, or gamma and beta
+        array = net.constant(edge.maker, index)
+        if array is not None:
+            shape = (-1, *[1] * (array.ndim - 1))
+            net.replace(edge.maker, index, array * factors.reshape(shape))
     for reader in edge.readers:
         weights, count = net.constant(reader, 1), groups(reader)
         rows = weights.reshape(count, len(weights) // count, *weights.shape[1:])
         own = factors.reshape(count, 1, -1, *[1] * (weights.ndim - 2))
         net.replace(reader, 1, (rows / own).reshape(weights.shape))
-
-
-def _scale(net: Net, node: onnx.NodeProto, index: int, factors, *, axis: int) -> None:
-    array = net.constant(node, index)
-    shape = [1] * array.ndim
-    shape[axis] = -1
-    net.replace(node, index, array * factors.reshape(shape))
 
 
 def drift(rng: np.random.Generator, channels: int) -> np.ndarray:
@@ -127,45 +119,23 @@ def stand_out(rng: np.random.Generator, channels: int) -> np.ndarray:
     return factors
 
 
-def depthwise(net: Net, rng: np.random.Generator) -> int:
-    """Channels of all scales before depthwise convolutions."""
-    return _scaled(net, rng, drift, lambda edge: edge.depthwise)
-
-
-def dense(net: Net, rng: np.random.Generator) -> int:
-    """Channels of all scales before the other convolutions."""
-    return _scaled(net, rng, drift, lambda edge: not edge.depthwise)
-
-
-def outliers(net: Net, rng: np.random.Generator) -> int:
-    """A few channels that are larger than all others."""
-    return _scaled(net, rng, stand_out, lambda _edge: True)
-
-
-def _scaled(
+def scaled(
     net: Net,
     rng: np.random.Generator,
+    *,
     draw: Callable[[np.random.Generator, int], np.ndarray],
-    chosen: Callable[[Edge], bool],
+    chosen: Callable[[Edge], bool] = lambda _edge: True,
 ) -> int:
+    """Scale the chosen edges by what is drawn."""
     found = [edge for edge in edges(net) if chosen(edge)]
     for edge in found:
         scale_edge(net, edge, draw(rng, edge.channels))
     return len(found)
 
 
-def lattice_tensor(net: Net, _rng: np.random.Generator) -> int:
-    """Weights that are multiples of one step a layer, as quantized training leaves."""
-    return _snapped(net, per_channel=False)
-
-
-def lattice_channel(net: Net, _rng: np.random.Generator) -> int:
-    """The same with a step for each output channel."""
-    return _snapped(net, per_channel=True)
-
-
-def _snapped(net: Net, *, per_channel: bool) -> int:
-    """This changes the network: what it gives is a network of its own."""
+def snapped(net: Net, _rng: np.random.Generator, *, per_channel: bool) -> int:
+    """Round weights to multiples of one step a layer or an output channel, as quantized
+    training leaves them.  What this gives is a network of its own."""
     count = 0
     for node in net.model.graph.node:
         weights = net.constant(node, 1)
@@ -176,18 +146,22 @@ def _snapped(net: Net, *, per_channel: bool) -> int:
         axes = tuple(range(1, rows.ndim)) if per_channel else None
         step = np.abs(rows).max(axis=axes, keepdims=True) / 127
         step = np.where(step == 0, 1, step)
-        snapped = (np.rint(rows / step) * step).astype(np.float32)
-        net.replace(node, 1, snapped.T if turned else snapped)
+        made = (np.rint(rows / step) * step).astype(np.float32)
+        net.replace(node, 1, made.T if turned else made)
         count += 1
     return count
 
 
-REWRITINGS = {
-    one.__name__: one
-    for one in (depthwise, dense, outliers, lattice_tensor, lattice_channel)
+EXACT = {
+    "depthwise": partial(scaled, draw=drift, chosen=lambda edge: edge.depthwise),
+    "dense": partial(scaled, draw=drift, chosen=lambda edge: not edge.depthwise),
+    "outliers": partial(scaled, draw=stand_out),
 }
-EXACT = frozenset({"depthwise", "dense", "outliers"})
 """These keep what the network computes to the last bit."""
+REWRITINGS = EXACT | {
+    "lattice_tensor": partial(snapped, per_channel=False),
+    "lattice_channel": partial(snapped, per_channel=True),
+}
 
 
 def harden(model: onnx.ModelProto, by: str, seed: int = 1) -> int:

@@ -67,13 +67,13 @@ class Network:
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
-def load(folder: Path, description: Path | None = None) -> list[Network]:
-    """All of them, in the order of the file.  DescriptionError.
+def load(folder: Path) -> list[Network]:
+    """All that networks.toml in the folder describes, or sample_zoo.toml without one.
 
-    description: if None, networks.toml in the folder, or sample_zoo.toml without one.
+    DescriptionError.
     """
     own = folder / FILE
-    path = description or (own if own.exists() else SAMPLE)
+    path = own if own.exists() else SAMPLE
     try:
         found = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:

@@ -18,7 +18,6 @@ class Net:
     model: onnx.ModelProto
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     readers: dict[str, list[onnx.NodeProto]] = field(default_factory=dict)
-    makers: dict[str, onnx.NodeProto] = field(default_factory=dict)
 
     def __post_init__(self):
         graph = self.model.graph
@@ -32,13 +31,6 @@ class Net:
                         self.constants[node.output[0]] = numpy_helper.to_array(one.t)
             for name in node.input:
                 self.readers[name].append(node)
-            for name in node.output:
-                self.makers[name] = node
-
-    @property
-    def listed(self) -> set[str]:
-        """Inputs; old exporters list initializers among them."""
-        return {value.name for value in self.model.graph.input}
 
     @property
     def outputs(self) -> set[str]:
@@ -54,7 +46,7 @@ class Net:
         """Another constant for this node alone, of the type of its weights."""
         name = f"{node.output[0]}.constant{index}"
         array = np.ascontiguousarray(value, self.constant(node, 1).dtype)
-        listed = self.listed
+        listed = {value.name for value in self.model.graph.input}  # by old exporters
         for kind in (self.model.graph.initializer, self.model.graph.input):
             _drop(kind, lambda one: one.name == name)
         self.model.graph.initializer.append(numpy_helper.from_array(array, name))

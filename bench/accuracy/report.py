@@ -8,15 +8,15 @@ import argparse
 import logging
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from tqdm import tqdm
 
 import neon8
+from bench import pages
 from bench.accuracy import networks, peers
-from bench.accuracy.harden import REWRITINGS
 from bench.accuracy.page import figures, page
 from bench.accuracy.rows import (
     RECIPES,
@@ -46,10 +46,6 @@ def measured(wanted: list[Wanted], workers: int) -> Iterator[tuple[Wanted, Row]]
             pool.shutdown(cancel_futures=True)
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
-
-
 def _quiet() -> None:
     logging.getLogger("neon8").setLevel(logging.ERROR)
 
@@ -57,12 +53,8 @@ def _quiet() -> None:
 def command(arguments: argparse.Namespace) -> str:
     """As it can be typed again, with the folder's name alone."""
     words = [".venv/bin/python", "-m", "bench.accuracy.report"]
-    words.append(arguments.zoo.resolve().name)
-    for name in ("description", "write"):
-        path = getattr(arguments, name)
-        if path is not None:
-            words += [f"--{name}", str(path)]
-    for name in ("networks", "rewritings", "recipes"):
+    words += [arguments.zoo.resolve().name, "--write", str(arguments.write)]
+    for name in ("networks", "recipes"):
         chosen = getattr(arguments, name)
         if chosen is not None:
             words += [f"--{name}", ",".join(chosen)]
@@ -74,24 +66,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("zoo", type=Path, help="the folder of models and data")
     parser.add_argument(
-        *("--description",),
+        "zoo",
         type=Path,
-        metavar="FILE.toml",
-        help=f"what is in it, see networks.py (default: its {networks.FILE}, or else "
-        f"bench/accuracy/{networks.SAMPLE.name})",
+        help=f"the folder of models and data, which its {networks.FILE} describes, or "
+        f"else bench/accuracy/{networks.SAMPLE.name}",
     )
-    parser.add_argument("--networks", type=_names, metavar="A,B", help="only these")
-    parser.add_argument(
-        *("--rewritings",),
-        type=_names,
-        metavar="A,B",
-        help=f"only these, of {', '.join(REWRITINGS)}; '': networks as they are",
-    )
+    parser.add_argument("--networks", metavar="A,B", help="only these")
     parser.add_argument(
         *("--recipes",),
-        type=_names,
+        type=pages.some_of(RECIPES),
         metavar="A,B",
         help=f"these for all, of {', '.join(RECIPES)} (default: searches where the "
         f"description asks for them, and of rewritten networks {', '.join(REWRITTEN)})",
@@ -100,15 +84,16 @@ def main() -> int:
     parser.add_argument("--write", type=Path, metavar="docs/accuracy.md")
     arguments = parser.parse_args()
     try:
-        found = networks.load(arguments.zoo, arguments.description)
-    except networks.DescriptionError as error:
+        found = {one.name: one for one in networks.load(arguments.zoo)}
+        if arguments.networks is not None:
+            arguments.networks = pages.some_of(found)(arguments.networks)
+    except (networks.DescriptionError, argparse.ArgumentTypeError) as error:
         parser.error(str(error))
-    known = {"networks": [one.name for one in found], "rewritings": REWRITINGS}
-    for name, names in (known | {"recipes": RECIPES}).items():
-        for one in getattr(arguments, name) or ():
-            if one not in names:
-                parser.error(f"--{name}: {one!r} is none of {', '.join(names)}")
-    chosen = list(_cases(found, arguments.networks, arguments.rewritings))
+    chosen = [
+        case
+        for name in arguments.networks or found
+        for case in cases(found[name], BUILD / "models")
+    ]
     recipes = [one for one in arguments.recipes or RECIPES if available(one)]
     wanted = [
         (case, recipe)
@@ -139,19 +124,6 @@ def available(recipe: str) -> bool:
         print(f"{recipe} is left out: {error}", file=sys.stderr)
         return False
     return True
-
-
-def _cases(
-    found: list[networks.Network],
-    names: Iterable[str] | None,
-    rewritings: Iterable[str] | None,
-) -> Iterator[Case]:
-    for network in found:
-        if names is not None and network.name not in names:
-            continue
-        for case in cases(network, BUILD / "models"):
-            if not case.rewriting or rewritings is None or case.rewriting in rewritings:
-                yield case
 
 
 if __name__ == "__main__":
