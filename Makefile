@@ -79,9 +79,8 @@ demo: native ## handwritten digits: FP32, int8 here, int8 on emulated ARM
 test: ## set up and run every test there is
 	@tests/run.sh
 
-bench: native bench-host ## measure the PC, then calibration; SQUEEZENET=file.onnx JPEGS=folder for that network, too
-	@.venv/bin/python -m bench.calibration.report \
-		$(if $(JPEGS),--squeezenet $(SQUEEZENET) --jpegs $(JPEGS))
+bench: native bench-host ## measure the PC, then calibration; SQUEEZENET=file.onnx for that network, too
+	@.venv/bin/python -m bench.calibration.report $(if $(SQUEEZENET),--squeezenet $(SQUEEZENET))
 
 # Without NETWORKS, the whole table, which is then written into the page.
 bench-host: native ## measure the PC against onnxruntime; NETWORKS=squeezenet1_1,resnet50 for some
