@@ -22,7 +22,7 @@ from bench.networks.measure import (
     Arrays,
     Figures,
     Refused,
-    on_samples,
+    calibrated,
 )
 from bench.networks.report import ran, shown, table
 
@@ -112,7 +112,7 @@ def row(name: str, exporter: str, folder: Path, python: str) -> Figures | Refuse
         fault = exported(source, exporter, data[:CALIBRATION], path, python)
         if fault:
             return Refused(name=title, why=f"not exported ({fault})")
-    return on_samples(title, path, data)
+    return calibrated(title, path, data[:CALIBRATION], data[CALIBRATION:])
 
 
 def missing(python: str) -> str:
@@ -145,7 +145,7 @@ def main() -> int:
             return 2
     results = [shown(row(*pair, arguments.folder, arguments.python)) for pair in wanted]
     if arguments.write:
-        text = "\n".join([INTRODUCTION, *table(results)])
+        text = f"{INTRODUCTION}\n{table(results)}"
         pages.write(arguments.write, COMMAND, text)
     return int(any(not ran(result) for result in results))
 

@@ -3,7 +3,7 @@
 
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from bench.networks import catalogue, samples
-from neon8 import calibrate_model, compile_model, evaluate_model
+from neon8 import calibrate_model, compile_model
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.lower import lower
 from neon8.data.preprocess import Preprocess
@@ -58,7 +58,6 @@ class Figures:
     sqnr: float
     equal: int
     emulated: int
-    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,52 +74,29 @@ def random_network(name: str) -> Figures | Refused:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.onnx"
         onnx.save(proto, path)
-        return on_samples(name, path, samples.inputs(net, CALIBRATION + TEST, seed=1))
-
-
-def on_samples(name: str, path: Path, data: list[Arrays]) -> Figures | Refused:
-    """A network of which the first CALIBRATION samples make the table."""
-    try:
-        table = calibrate_model(path, data[:CALIBRATION])
-        return measure(name, path, table, data[CALIBRATION:])
-    except REFUSALS as error:
-        return Refused(name=name, why=str(error).replace(f"{path.parent}/", ""))
+        data = samples.inputs(net, CALIBRATION + TEST, seed=1)
+        return calibrated(name, path, data[:CALIBRATION], data[CALIBRATION:])
 
 
 def real_network(
     path: Path, data: Path, preprocess: Preprocess | None
 ) -> Figures | Refused:
-    """A trained network on real samples, with its accuracy where they have labels."""
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            inputs = Reference(path).inputs
-            known = gather(data, inputs, preprocess=preprocess)
-            count = min(MOST_REAL, len(known) // 2)
-            table = calibrate_model(path, data, preprocess=preprocess, limit=count)
-            unseen = [one.inputs for one in islice(known, count, count + TEST)]
-            figures = measure(path.stem, path, table, unseen)
-            compiled = Path(folder) / f"{path.stem}.n8"
-            compiled.write_bytes(compile_model(path, table))
-            options = {"preprocess": preprocess, "skip": count}
-            ours = evaluate_model(compiled, data, reference=path, **options)
-            if ours.detection is None:
-                theirs = evaluate_model(path, data, **options)
-                figures.notes.append(
-                    f"top-1 of {ours.n}: FP32 {theirs.top1:.1f} %, int8 "
-                    f"{ours.top1:.1f} %; the same class {ours.agreement:.1f} %"
-                )
-            else:
-                boxes = ours.detection
-                figures.notes.append(
-                    f"boxes in {ours.n} samples: FP32 {boxes.reference_boxes}, int8 "
-                    f"{boxes.boxes}, the same {boxes.matched}, overlapping by "
-                    f"{boxes.iou or 0:.3f} on average"
-                )
-        except REFUSALS as error:
-            return Refused(
-                name=path.stem, why=str(error).replace(f"{path.parent}/", "")
-            )
-    return figures
+    """A trained network on real samples."""
+    known = gather(data, Reference(path).inputs, preprocess=preprocess)
+    count = min(MOST_REAL, len(known) // 2)
+    unseen = [one.inputs for one in islice(known, count, count + TEST)]
+    options = {"preprocess": preprocess, "limit": count}
+    return calibrated(path.stem, path, data, unseen, **options)
+
+
+def calibrated(
+    name: str, path: Path, data: Path | list[Arrays], unseen: list[Arrays], **options
+) -> Figures | Refused:
+    """A network by the table of the data.  options: of calibrate_model."""
+    try:
+        return measure(name, path, calibrate_model(path, data, **options), unseen)
+    except REFUSALS as error:
+        return Refused(name=name, why=str(error).replace(f"{path.parent}/", ""))
 
 
 def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> Figures:

@@ -61,6 +61,12 @@ expect.
 - **ARM = x86**: runs on AArch64 and on ARMv7 that gave the same bytes.
 """
 
+TRAINED = """\
+## Trained networks, real samples
+
+Their accuracy is in [](accuracy.md).
+"""
+
 
 def cells(result: Figures | Refused) -> list[str]:
     """One row."""
@@ -86,16 +92,9 @@ def cells(result: Figures | Refused) -> list[str]:
     ]
 
 
-def table(results: list[Figures | Refused]) -> list[str]:
-    """Markdown, and the notes below it."""
-    shown = pages.table(HEADER, map(cells, results), left=WORDS)
-    notes = [
-        f"- {result.name}: {note}."
-        for result in results
-        if isinstance(result, Figures)
-        for note in result.notes
-    ]
-    return [shown, *(["", *notes] if notes else [])]
+def table(results: list[Figures | Refused]) -> str:
+    """Markdown."""
+    return pages.table(HEADER, map(cells, results), left=WORDS)
 
 
 def document(
@@ -104,9 +103,9 @@ def document(
     """The first part of docs/networks.md; exports.py writes the other."""
     parts = [INTRODUCTION.format(command=command)]
     if built:
-        parts += ["## Published architectures, random weights", "", *table(built), ""]
+        parts.append(f"## Published architectures, random weights\n\n{table(built)}\n")
     if given:
-        parts += ["## Trained networks, real samples", "", *table(given), ""]
+        parts += [TRAINED, table(given)]
     return "\n".join(parts).rstrip("\n")
 
 
@@ -171,8 +170,6 @@ def ran(result: Figures | Refused) -> bool:
 def shown(result: Figures | Refused) -> Figures | Refused:
     """The result, printed."""
     print("  ".join(word for word in cells(result) if word), flush=True)
-    for note in getattr(result, "notes", []):
-        print(f"  {note}")
     return result
 
 
