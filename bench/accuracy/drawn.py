@@ -18,7 +18,7 @@ import onnx
 from bench.accuracy.onnx_net import groups
 from bench.networks import weights
 from bench.networks.builder import Net as Definition
-from bench.networks.mobilenet import inverted
+from bench.networks.mobilenet import excite, inverted
 from bench.networks.shufflenet import halves, unit
 
 SPREAD = 1.2
@@ -67,7 +67,7 @@ def detector(net: Definition) -> None:
     fine = x = inverted(net, x, "0", 64, 24, 5, 2, given, gate)
     for number, (wide, out, stride) in enumerate(((96, 40, 2), (160, 40, 1)), start=1):
         x = inverted(net, x, f"{number}", wide, out, 5, stride, given, gate)
-    x = net.resize(net.conv_norm(x, "up", 24), "nearest", "asymmetric")
+    x = net.up(net.conv_norm(x, "up", 24))
     x = given(net.conv_norm(net.add(x, fine), "joined", 64, 3))
     for name, out in (("heat", 1), ("sizes", 2), ("offsets", 2)):
         y = given(net.conv_norm(x, f"{name}/tower", 192, 3))
@@ -106,8 +106,7 @@ def _image(net: Definition, size: int = SIZE) -> str:
 
 def _excited(net: Definition, x: str, name: str) -> str:
     """Squeeze and excite."""
-    gate = net.conv(net.global_pool(x), f"{name}/fc1", 16, plain=True)
-    gate = net.conv(net.relu(gate), f"{name}/fc2", net.shape(x)[1], plain=True)
+    gate = excite(net, x, net.global_pool(x), name, 16, net.relu)
     return net.op("Mul", [net.hard_sigmoid(gate), x])
 
 

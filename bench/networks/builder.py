@@ -277,6 +277,16 @@ class Net:
         y = self.conv(x, name, out, kernel, bias=False, **options)
         return self.norm(y, f"{name}.bn", gain=gain)
 
+    def depthwise(self, x: str, name: str, kernel=3, **options) -> str:
+        """conv_norm() of each channel by itself."""
+        channels = self.shape(x)[1]
+        return self.conv_norm(x, name, channels, kernel, groups=channels, **options)
+
+    def patch(self, x: str, name: str, out: int, size: int) -> str:
+        """A convolution of windows that lie side by side."""
+        shape = {"stride": size, "pads": [0] * 4, "plain": True, "gain": 1}
+        return self.conv(x, name, out, size, **shape)
+
     def linear(self, x: str, name: str, out: int, *, gain: float = 1.0) -> str:
         """Gemm, as exporters write a fully connected layer."""
         inside = self.shape(x)[1]
@@ -344,7 +354,6 @@ class Net:
         return self.op("Mul", [self.op("Mul", [x, self.op("Add", [y, one])]), half])
 
     def softmax(self, x: str, axis: int = -1) -> str:
-        """Softmax."""
         return self.op("Softmax", [x], axis=axis)
 
     def times(self, x: str, factor: float) -> str:
@@ -359,11 +368,10 @@ class Net:
         return self.op("Mul", [x, self.weight(name, shape, uniform(lo, hi))])
 
     def relu(self, x: str) -> str:
-        """Relu."""
         return self.op("Relu", [x])
 
     def clip(self, x: str, lo: float, hi: float, *, node: bool = False) -> str:
-        """Clip, its bounds attributes, initializers or Constant nodes."""
+        """Its bounds are attributes, initializers or Constant nodes."""
         if self.opset < 11:
             return self.op("Clip", [x], min=float(lo), max=float(hi))
         bounds = [self.constant(np.float32(v), node=node) for v in (lo, hi)]
@@ -390,11 +398,9 @@ class Net:
         return self.op("Div", [gate, six])
 
     def add(self, a: str, b: str) -> str:
-        """Add."""
         return self.op("Add", [a, b])
 
     def concat(self, parts: Sequence[str], axis: int = 1) -> str:
-        """Concat."""
         return self.op("Concat", parts, axis=axis)
 
     def max_pool(
@@ -406,7 +412,6 @@ class Net:
         pads: Sequence[int] | None = None,
         ceil: bool = False,
     ) -> str:
-        """MaxPool."""
         return self.op(
             "MaxPool",
             [x],
@@ -437,7 +442,6 @@ class Net:
         return self.op("ReduceMean", [x], axes=[2, 3], keepdims=int(keep))
 
     def global_pool(self, x: str) -> str:
-        """GlobalAveragePool."""
         return self.op("GlobalAveragePool", [x])
 
     def take(self, x: str, index: int, axis: int) -> str:
@@ -445,7 +449,6 @@ class Net:
         return self.op("Gather", [x, self.constant(np.array(index))], axis=axis)
 
     def flatten(self, x: str) -> str:
-        """Flatten."""
         return self.op("Flatten", [x], axis=1)
 
     def reshape(self, x: str, *shape: int) -> str:
@@ -470,7 +473,6 @@ class Net:
         return self.op("Unsqueeze", [size, self.constant(np.array([0]), node=True)])
 
     def transpose(self, x: str, *order: int) -> str:
-        """Transpose."""
         return self.op("Transpose", [x], perm=order)
 
     def split(self, x: str, *sizes: int, axis: int = 1) -> list[str]:
@@ -539,6 +541,10 @@ class Net:
             nearest_mode="floor",
             cubic_coeff_a=-0.75,
         )
+
+    def up(self, x: str, scale: int = 2) -> str:
+        """So many times the size, as nn.Upsample is exported."""
+        return self.resize(x, "nearest", "asymmetric", scale)
 
     def gru(self, x: str, name: str, hidden: int) -> str:
         """A bidirectional GRU as torch exports it: (T, N, F) to (T, N, 2 * hidden)."""

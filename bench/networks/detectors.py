@@ -7,9 +7,11 @@ release 6, the model n, for the 80 classes of COCO. Boxes come out encoded: the 
 are the application's.
 """
 
+from functools import partial
+
 from bench.networks.builder import Net
 from bench.networks.mobilenet import V1
-from bench.networks.shufflenet import unit as shuffle_unit
+from bench.networks.shufflenet import stages as shuffle_stages
 
 CLASSES = 21
 EXTRAS = ((256, 512), (128, 256), (128, 256), (64, 128))
@@ -53,29 +55,26 @@ def yolov5n(net: Net, size: int) -> None:
     """C3 blocks, SPPF, a neck that goes up and down, sigmoids (1, 25200, 85)."""
     x = net.input("images", 3, size, size)
     x = unit(net, x, "model.0", 16, 6, stride=2, pads=[2] * 4)
-    x = c3(net, unit(net, x, "model.1", 32, 3, stride=2), "model.2", 32, 1)
-    x8 = c3(net, unit(net, x, "model.3", 64, 3, stride=2), "model.4", 64, 2)
-    x16 = c3(net, unit(net, x8, "model.5", 128, 3, stride=2), "model.6", 128, 3)
-    x32 = c3(net, unit(net, x16, "model.7", 256, 3, stride=2), "model.8", 256, 1)
-    net.output(heads(net, neck(net, x8, x16, sppf(net, x32))), "output0")
+    maps = []
+    for number, (out, count) in enumerate(((32, 1), (64, 2), (128, 3), (256, 1))):
+        x = unit(net, x, f"model.{2 * number + 1}", out, 3, stride=2)
+        x = c3(net, x, f"model.{2 * number + 2}", out, count, kernel=1)
+        maps.append(x)
+    net.output(heads(net, neck(net, *maps[1:3], sppf(net, x))), "output0")
 
 
 def yolo_shuffle(net: Net, size: int) -> None:
     """The same neck and heads above ShuffleNetV2 1.0; Split, and constant shapes."""
     x = net.input("images", 3, size, size)
     x = net.max_pool(unit(net, x, "model.0", 24, 3, stride=2), 3, 2, pads=[1] * 4)
-    maps = []
-    for stage, (out, count) in enumerate(((116, 4), (232, 8), (464, 4)), start=1):
-        for number in range(count):
-            half = net.shape(x)[1] // 2
-            left, right = net.split(x, half, half) if number else (x, x)
-            name = f"model.{stage}/{number}"
-            x = shuffle_unit(
-                net, left, right, name, net.channels(out), first=not number
-            )
-            x = net.shuffle(x)
-        maps.append(x)
-    net.output(heads(net, neck(net, maps[0], maps[1], sppf(net, maps[2]))), "output0")
+
+    def halved(x: str) -> list[str]:
+        half = net.shape(x)[1] // 2
+        return net.split(x, half, half)
+
+    names = [f"model.{stage}" for stage in (1, 2, 3)]
+    x8, x16, x32 = shuffle_stages(net, x, names, halved, net.shuffle)
+    net.output(heads(net, neck(net, x8, x16, sppf(net, x32))), "output0")
 
 
 def unit(net: Net, x: str, name: str, out: int, kernel: int = 1, **options) -> str:
@@ -83,18 +82,29 @@ def unit(net: Net, x: str, name: str, out: int, kernel: int = 1, **options) -> s
     return net.silu(net.conv_norm(x, name, net.channels(out), kernel, **options))
 
 
-def c3(
-    net: Net, x: str, name: str, out: int, count: int, *, shortcut: bool = True
+def bottleneck(
+    net: Net,
+    x: str,
+    name: str,
+    out: int,
+    *,
+    wide: float = 1.0,
+    kernel: int = 3,
+    shortcut: bool = True,
 ) -> str:
+    """Two convolutions, the first of this kernel to `wide` times the channels."""
+    y = unit(net, x, f"{name}/cv1", int(out * wide), kernel)
+    y = unit(net, y, f"{name}/cv2", out, 3)
+    return net.add(x, y) if shortcut else y
+
+
+def c3(net: Net, x: str, name: str, out: int, count: int, **options) -> str:
     """Half of the channels through `count` bottlenecks, half past them."""
     y = unit(net, x, f"{name}/cv1", out // 2)
     for number in range(count):
-        z = unit(net, y, f"{name}/m.{number}/cv1", out // 2)
-        z = unit(net, z, f"{name}/m.{number}/cv2", out // 2, 3)
-        y = net.add(y, z) if shortcut else z
-    return unit(
-        net, net.concat([y, unit(net, x, f"{name}/cv2", out // 2)]), f"{name}/cv3", out
-    )
+        y = bottleneck(net, y, f"{name}/m.{number}", out // 2, **options)
+    y = net.concat([y, unit(net, x, f"{name}/cv2", out // 2)])
+    return unit(net, y, f"{name}/cv3", out)
 
 
 def sppf(net: Net, x: str) -> str:
@@ -107,18 +117,15 @@ def sppf(net: Net, x: str) -> str:
 
 def neck(net: Net, x8: str, x16: str, x32: str) -> list[str]:
     """Maps for objects of three sizes, strides 8, 16 and 32."""
-
-    def up(x: str) -> str:
-        return net.resize(x, "nearest", "asymmetric")
-
+    block = partial(c3, net, count=1, kernel=1, shortcut=False)
     top = unit(net, x32, "model.10", 128)
-    y = c3(net, net.concat([up(top), x16]), "model.13", 128, 1, shortcut=False)
+    y = block(net.concat([net.up(top), x16]), "model.13", 128)
     middle = unit(net, y, "model.14", 64)
-    y8 = c3(net, net.concat([up(middle), x8]), "model.17", 64, 1, shortcut=False)
+    y8 = block(net.concat([net.up(middle), x8]), "model.17", 64)
     y = net.concat([unit(net, y8, "model.18", 64, 3, stride=2), middle])
-    y16 = c3(net, y, "model.20", 128, 1, shortcut=False)
+    y16 = block(y, "model.20", 128)
     y = net.concat([unit(net, y16, "model.21", 128, 3, stride=2), top])
-    return [y8, y16, c3(net, y, "model.23", 256, 1, shortcut=False)]
+    return [y8, y16, block(y, "model.23", 256)]
 
 
 def heads(net: Net, maps: list[str]) -> str:

@@ -24,18 +24,14 @@ def mobilefacenet(net: Net, size: int) -> None:
 
     x = net.input("face", 3, size, size)
     x = prelu(net.conv_norm(x, "conv1", net.channels(64), 3, stride=2))
-    x = prelu(
-        net.conv_norm(x, "conv2_dw", net.channels(64), 3, groups=net.channels(64))
-    )
+    x = prelu(net.depthwise(x, "conv2_dw"))
     for row, (expansion, out, count, first) in enumerate(ROWS):
         for number in range(count):
             wide, stride = expansion * net.shape(x)[1], 1 if number else first
             name = f"layers/{row}/{number}"
             x = inverted(net, x, name, wide, net.channels(out), 3, stride, prelu)
     x = prelu(net.conv_norm(x, "conv_6_sep", net.channels(512)))
-    _, channels, height, width = net.shape(x)
-    whole = {"groups": channels, "pads": [0] * 4}
-    x = net.conv_norm(x, "conv_6_dw", channels, (height, width), **whole)
+    x = net.depthwise(x, "conv_6_dw", net.shape(x)[2:], pads=[0] * 4)
     x = net.flatten(net.conv_norm(x, "conv_6_1x1", 128))
     length = net.op("ReduceL2", [x], axes=[1], keepdims=1)
     shape = net.constant(np.array([net.batch, 128]))

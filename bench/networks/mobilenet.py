@@ -24,11 +24,7 @@ def mobilenet_v1(net: Net, size: int) -> None:
     x = net.conv_norm(x, "conv0", net.channels(32), 3, stride=2)
     x = net.clip(x, 0, 6)
     for number, (out, stride) in enumerate(V1, start=1):
-        inside = net.shape(x)[1]
-        x = net.conv_norm(
-            x, f"conv{number}/dw", inside, 3, stride=stride, groups=inside
-        )
-        x = net.clip(x, 0, 6)
+        x = net.clip(net.depthwise(x, f"conv{number}/dw", stride=stride), 0, 6)
         x = net.clip(net.conv_norm(x, f"conv{number}/pw", net.channels(out)), 0, 6)
     x = net.flatten(net.global_pool(x))
     net.output(net.linear(x, "fc", 1000), "logits")
@@ -75,13 +71,25 @@ def inverted(
     y = x
     if wide != net.shape(x)[1]:
         y = activation(net.conv_norm(y, f"{name}/expand", wide))
-    y = net.conv_norm(y, f"{name}/dw", wide, kernel, stride=stride, groups=wide)
-    y = activation(y)
+    y = activation(net.depthwise(y, f"{name}/dw", kernel, stride=stride))
     if squeeze:
         y = squeeze(y, f"{name}/se")
     residual = stride == 1 and net.shape(x)[1] == out
     y = net.conv_norm(y, f"{name}/project", out, gamma=BRANCH if residual else 1.0)
     return net.add(x, y) if residual else y
+
+
+def excite(
+    net: Net,
+    x: str,
+    mean: str,
+    name: str,
+    few: int,
+    activation: Callable[[str], str],
+) -> str:
+    """Of the means of the channels of x: what a gate makes factors of."""
+    gate = activation(net.conv(mean, f"{name}/fc1", few, plain=True))
+    return net.conv(gate, f"{name}/fc2", net.shape(x)[1], plain=True)
 
 
 V3_LARGE = (
@@ -121,10 +129,8 @@ def mobilenet_v3(net: Net, size: int, *, large: bool) -> None:
     """Hard-swish; squeeze and excite with a hard sigmoid."""
 
     def squeeze(x: str, name: str) -> str:
-        gate = net.conv(
-            net.global_pool(x), f"{name}/fc1", eighths(net.shape(x)[1] / 4), plain=True
-        )
-        gate = net.conv(net.relu(gate), f"{name}/fc2", net.shape(x)[1], plain=True)
+        few = eighths(net.shape(x)[1] / 4)
+        gate = excite(net, x, net.global_pool(x), name, few, net.relu)
         return net.op("Mul", [net.hard_sigmoid(gate), x])
 
     x = net.input("input", 3, size, size)
@@ -170,10 +176,8 @@ def efficientnet_b0(net: Net, size: int) -> None:
             inside = net.shape(x)[1]
 
             def squeeze(x: str, name: str, inside: int = inside) -> str:
-                few = max(1, inside // 4)
-                gate = net.conv(net.mean(x, keep=True), f"{name}/fc1", few, plain=True)
-                gate = net.silu(gate)
-                gate = net.conv(gate, f"{name}/fc2", net.shape(x)[1], plain=True)
+                mean, few = net.mean(x, keep=True), max(1, inside // 4)
+                gate = excite(net, x, mean, name, few, net.silu)
                 return net.op("Mul", [net.op("Sigmoid", [gate]), x])
 
             x = inverted(

@@ -93,12 +93,11 @@ def ppocr_detector(net: Net, size: int) -> None:
         for index, each in enumerate(parts)
     ]
     for index in (2, 1, 0):
-        up = net.resize(lateral[index + 1], "nearest", "asymmetric")
-        lateral[index] = net.add(lateral[index], up)
+        lateral[index] = net.add(lateral[index], net.up(lateral[index + 1]))
     parts = []
     for index, each in enumerate(lateral):
         y = residual_excite(net, each, f"neck/p{index}", 24, 3)
-        parts.append(net.resize(y, "nearest", "asymmetric", 2**index) if index else y)
+        parts.append(net.up(y, 2**index) if index else y)
     x = net.relu(
         net.conv_norm(net.concat(parts[::-1]), "head/conv1", net.channels(24), 3)
     )

@@ -98,8 +98,7 @@ def encoder(net: Net, maps: list[str]) -> list[str]:
     for number, other in enumerate((middle, low)):
         x = net.silu(net.conv_norm(x, f"lateral_convs.{number}", width))
         kept.append(x)
-        larger = net.resize(x, "nearest", "asymmetric")
-        x = csp(net, net.concat([larger, other]), f"fpn_blocks.{number}", width)
+        x = csp(net, net.concat([net.up(x), other]), f"fpn_blocks.{number}", width)
     made = [x]
     for number, other in enumerate(reversed(kept)):
         name = f"downsample_convs.{number}"

@@ -6,6 +6,8 @@ channel shuffle by Reshape, Transpose, Reshape.
 Ma et al., "ShuffleNet V2", 2018.
 """
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,38 +16,43 @@ from bench.networks.builder import Net
 
 
 def shufflenet_v2(net: Net, size: int) -> None:
-    """Stages of 4, 8 and 4 units."""
+    """As published."""
     x = net.input("input", 3, size, size)
     x = net.relu(net.conv_norm(x, "conv1", net.channels(24), 3, stride=2))
     x = net.max_pool(x, 3, 2, pads=[1] * 4)
-    for stage, (out, count) in enumerate(((116, 4), (232, 8), (464, 4)), start=2):
-        for number in range(count):
-            name = f"stage{stage}/{number}"
-            if number:
-                left, right = halves(net, x)
-            else:
-                left = right = x
-            x = unit(net, left, right, name, net.channels(out), first=not number)
-            x = net.shuffle(x, traced=True)
+    names = [f"stage{stage}" for stage in (2, 3, 4)]
+    shuffle = partial(net.shuffle, traced=True)
+    *_, x = stages(net, x, names, partial(halves, net), shuffle)
     x = net.relu(net.conv_norm(x, "conv5", net.channels(1024)))
     net.output(net.linear(net.mean(x, keep=False), "fc", 1000), "output")
+
+
+def stages(
+    net: Net,
+    x: str,
+    names: list[str],
+    halved: Callable[[str], list[str]],
+    shuffle: Callable[[str], str],
+) -> Iterator[str]:
+    """The results of 4, 8 and 4 units."""
+    for stage, out, count in zip(names, (116, 232, 464), (4, 8, 4), strict=True):
+        for number in range(count):
+            left, right = halved(x) if number else (x, x)
+            name = f"{stage}/{number}"
+            x = unit(net, left, right, name, net.channels(out), first=not number)
+            x = shuffle(x)
+        yield x
 
 
 def unit(net: Net, left: str, right: str, name: str, out: int, *, first: bool) -> str:
     """Two halves of `out` channels, put together; the first unit has stride 2."""
     half, stride = out // 2, 2 if first else 1
     if first:
-        left = depthwise(net, left, f"{name}/branch1/0", stride)
+        left = net.depthwise(left, f"{name}/branch1/0", stride=stride)
         left = net.relu(net.conv_norm(left, f"{name}/branch1/2", half))
     y = net.relu(net.conv_norm(right, f"{name}/branch2/0", half))
-    y = depthwise(net, y, f"{name}/branch2/3", stride)
+    y = net.depthwise(y, f"{name}/branch2/3", stride=stride)
     return net.concat([left, net.relu(net.conv_norm(y, f"{name}/branch2/5", half))])
-
-
-def depthwise(net: Net, x: str, name: str, stride: int) -> str:
-    """3x3 of each channel, without an activation."""
-    channels = net.shape(x)[1]
-    return net.conv_norm(x, name, channels, 3, stride=stride, groups=channels)
 
 
 def halves(net: Net, x: str) -> list[str]:

@@ -30,8 +30,7 @@ HEAD = 64
 
 def patches(net: Net, x: str, size: int, width: int) -> str:
     """Tokens of patches of size x size, after one for the class, with positions."""
-    shape = {"stride": size, "pads": [0] * 4, "plain": True, "gain": 1}
-    x = tokens(net, net.conv(x, "patch_embed/proj", width, size, **shape))
+    x = tokens(net, net.patch(x, "patch_embed/proj", width, size))
     first = net.weight("cls_token", (1, 1, width), normal(0.5))
     dims = net.constant(np.array([net.batch, 1, width]))
     x = net.concat([net.op("Expand", [first, dims]), x])
@@ -56,9 +55,7 @@ def swin_tiny(net: Net, size: int) -> None:
     In smaller images windows are smaller: all of the last stage is one.
     """
     width, side = net.channels(96, 32), size // 32
-    x = net.input("image", 3, size, size)
-    shape = {"stride": 4, "pads": [0] * 4, "plain": True, "gain": 1}
-    x = net.conv(x, "patch_embed/proj", width, 4, **shape)
+    x = net.patch(net.input("image", 3, size, size), "patch_embed/proj", width, 4)
     x = net.layer_norm(net.transpose(x, 0, 2, 3, 1), "patch_embed/norm")
     for stage, depth in enumerate((2, 2, 6, 2)):
         name = f"layers/{stage}"
@@ -168,28 +165,17 @@ def segformer_b0(net: Net, size: int) -> None:
             normal = net.layer_norm(y, f"{each}/norm1")
             source = ""
             if reduction > 1:
-                shape = {"stride": reduction, "pads": [0] * 4, "plain": True, "gain": 1}
                 z = pixels(net, normal, height, width)
-                z = net.conv(z, f"{each}/sr", channels, reduction, **shape)
+                z = net.patch(z, f"{each}/sr", channels, reduction)
                 source = net.layer_norm(tokens(net, z), f"{each}/sr/norm")
             heads = channels // 32
-            attended = apart(
-                net, normal, f"{each}/attn", heads, source=source, shared=False
-            )
-            y = net.add(attended, y)
-            z = net.project(
-                net.layer_norm(y, f"{each}/norm2"), f"{each}/fc1", 4 * channels
-            )
+            options = {"source": source, "shared": False}
+            y = net.add(apart(net, normal, f"{each}/attn", heads, **options), y)
+            z = net.layer_norm(y, f"{each}/norm2")
+            z = net.project(z, f"{each}/fc1", 4 * channels)
             z = pixels(net, z, height, width)
-            z = net.conv(
-                z,
-                f"{each}/dw",
-                4 * channels,
-                3,
-                groups=4 * channels,
-                plain=True,
-                gain=1,
-            )
+            shape = {"groups": 4 * channels, "plain": True, "gain": 1}
+            z = net.conv(z, f"{each}/dw", 4 * channels, 3, **shape)
             z = net.project(net.gelu(tokens(net, z)), f"{each}/fc2", channels)
             y = net.add(z, y)
         x = pixels(net, net.layer_norm(y, f"{name}/norm"), height, width)

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from bench.networks.builder import Net
-from bench.networks.detectors import sppf, unit
+from bench.networks.detectors import bottleneck, c3, sppf, unit
 
 BINS, CLASSES = 16, 80
 KEPT, OVERLAP, LEAST = 100, 0.7, 0.25
@@ -99,28 +99,11 @@ def c2f(
     for number in range(count):
         m, y = f"{name}/m.{number}", parts[-1]
         if deep:
-            parts.append(c3k(net, y, m, inside))
+            parts.append(c3(net, y, m, inside, 2))
         else:
-            parts.append(bottleneck(net, y, m, inside, wide, shortcut=shortcut))
+            options = {"wide": wide, "shortcut": shortcut}
+            parts.append(bottleneck(net, y, m, inside, **options))
     return unit(net, net.concat(parts), f"{name}/cv2", out)
-
-
-def bottleneck(
-    net: Net, x: str, name: str, out: int, wide: float, *, shortcut: bool = True
-) -> str:
-    """Two convolutions of 3x3."""
-    y = unit(net, x, f"{name}/cv1", int(out * wide), 3)
-    y = unit(net, y, f"{name}/cv2", out, 3)
-    return net.add(x, y) if shortcut else y
-
-
-def c3k(net: Net, x: str, name: str, out: int) -> str:
-    """Half of the channels through two bottlenecks, half past them."""
-    y = unit(net, x, f"{name}/cv1", out // 2)
-    for number in range(2):
-        y = bottleneck(net, y, f"{name}/m.{number}", out // 2, 1.0)
-    y = net.concat([y, unit(net, x, f"{name}/cv2", out // 2)])
-    return unit(net, y, f"{name}/cv3", out)
 
 
 def c2psa(net: Net, x: str, name: str, out: int) -> str:
@@ -147,7 +130,7 @@ def attention(net: Net, x: str, name: str, width: int = 64) -> str:
     y = net.matmul(v, net.transpose(net.softmax(scores), 0, 1, 3, 2))
     y = net.reshape(y, batch, channels, *sides)
     place = net.reshape(v, batch, channels, *sides)
-    place = net.conv_norm(place, f"{name}/pe", channels, 3, groups=channels)
+    place = net.depthwise(place, f"{name}/pe")
     return net.conv_norm(net.add(y, place), f"{name}/proj", channels)
 
 
@@ -155,12 +138,8 @@ def neck(net: Net, maps: list[str], blocks: list) -> list[str]:
     """Up with what was smaller, and down again; blocks: of an input each."""
     x8, x16, x32 = maps
     first, second, third, fourth = blocks
-
-    def up(x: str) -> str:
-        return net.resize(x, "nearest", "asymmetric")
-
-    middle = first(net.concat([up(x32), x16]))
-    y8 = second(net.concat([up(middle), x8]))
+    middle = first(net.concat([net.up(x32), x16]))
+    y8 = second(net.concat([net.up(middle), x8]))
     y = unit(net, y8, "neck/down8", 64, 3, stride=2)
     y16 = third(net.concat([y, middle]))
     y = unit(net, y16, "neck/down16", 128, 3, stride=2)
@@ -181,9 +160,7 @@ def detect(net: Net, maps: list[str], *, heavy: bool) -> str:
         name, y = f"head/cv3.{number}", x
         for step in range(2):
             if not heavy:
-                depthwise = {"groups": net.shape(y)[1]}
-                each = f"{name}.{step}.0"
-                y = net.silu(net.conv_norm(y, each, net.shape(y)[1], 3, **depthwise))
+                y = net.silu(net.depthwise(y, f"{name}.{step}.0"))
             y = unit(net, y, f"{name}.{step}", CLASSES, 3 if heavy else 1)
         scores = net.conv(y, f"{name}.2", CLASSES, plain=True, gain=1)
         y = net.concat([boxes, scores])
