@@ -10,14 +10,12 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from bench.accuracy import drawn, page, peer_ncnn, scenes
+from bench.accuracy import page, peer_ncnn
 from bench.accuracy.harden import HOMOGENEOUS, OCTAVES, OUTLIER, harden
 from bench.accuracy.networks import Network
 from bench.accuracy.onnx_net import Net
 from bench.accuracy.peers import exact
 from bench.accuracy.rows import Case
-from neon8.evaluate.detection import Found, find, iou, matched
-from neon8.evaluate.heads import Option, recognise
 from onnx_nets import chain
 
 DEPTHWISE = ("LeakyRelu", {"group": 6, "pads": [1] * 4})
@@ -161,56 +159,6 @@ def test_the_threshold_of_ncnn_is_by_its_definition(monkeypatch):
         q = shared(share[:bins], 8) + peer_ncnn.LEAST
         entropy[bins] = (p * np.log(p / q)).sum()
     assert 8 < peer_ncnn.cut(counts) == min(entropy, key=entropy.get) < 63
-
-
-@pytest.mark.parametrize("kind", [kind for kind in drawn.KINDS if kind != "centres"])
-def test_a_drawn_network_is_uneven_and_has_learned(kind):
-    rng = np.random.default_rng(6)
-    labels = list(rng.permutation(np.arange(60) % drawn.CLASSES))
-    shapes = rng.standard_normal((drawn.CLASSES, 1, drawn.SIZE, drawn.SIZE))
-    noise = rng.standard_normal((60, *shapes.shape[1:]))
-    images = (shapes[labels] + 0.3 * noise).astype(np.float32)
-    aims = drawn.classes(labels)
-    model = drawn.draw(kind, images, aims)
-    assert model == drawn.draw(kind, images, aims)
-    (conv, *_) = (node for node in model.graph.node if node.op_type == "Conv")
-    model.graph.output.append(helper.make_empty_tensor_value_info(conv.output[0]))
-    session = onnxruntime.InferenceSession(model.SerializeToString())
-    runs = [session.run(None, {"image": each[None]}) for each in images]
-    assert np.mean([run[0].argmax() for run in runs] == np.array(labels)) > 0.9
-    ranges = np.abs(np.concatenate([run[-1] for run in runs])).max(axis=(0, 2, 3))
-    assert ranges.max() > 10 * ranges.min()
-    assert len({run.size for run in runs[0][:-1]}) == (3 if kind == "several" else 1)
-
-
-def test_a_drawn_detector_finds_what_is_on_the_canvas(tmp_path):
-    rng = np.random.default_rng(7)
-    digits = np.zeros((40, drawn.SIZE, drawn.SIZE), np.uint8)
-    digits[:, 6:22, 6:22] = rng.integers(100, 256, (40, 1, 1))
-    np.savez(tmp_path / "digits.npz", x=digits)
-    counts = 30, 10
-    made = scenes.scenes(tmp_path / "digits.npz", drawn.CANVAS, counts)
-    assert len(made) == sum(counts)
-    for each in made:
-        overlap = iou(*[each.boxes.astype(np.float64)] * 2)
-        np.testing.assert_array_equal(overlap, np.eye(len(each.boxes)))
-    images = np.stack([each.canvas for each in made])[:, np.newaxis] / np.float32(78)
-    cells = drawn.CANVAS // drawn.STRIDE
-    aims = scenes.maps(made[: counts[0]], cells)
-    model = drawn.draw("centres", images[: counts[0]], aims)
-    session = onnxruntime.InferenceSession(model.SerializeToString())
-    names = [output.name for output in session.get_outputs()]
-    found, heads = [], None
-    for each, image in zip(made[counts[0] :], images[counts[0] :], strict=True):
-        run = session.run(None, {"image": image[np.newaxis]})
-        outputs = dict(zip(names, run, strict=True))
-        heads = heads or recognise(outputs, Option())
-        wanted = each.boxes / drawn.STRIDE
-        none = np.zeros(len(wanted), np.intp)
-        got = find(heads, outputs)
-        hits = len(matched(heads, Found(wanted, none, none), got))
-        found.append((hits, len(wanted) + len(got.boxes)))
-    assert page.f1(found) > 0.6
 
 
 def row(noise, right=(), boxes=()):

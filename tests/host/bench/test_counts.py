@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counted instructions: of qemu's plugin, as a sum of loops, and by their text."""
+"""Counted instructions: of qemu's plugin, and as a sum of loops."""
 
 import re
 from collections import Counter
@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.kernels import emulation, flow, tools
-from bench.kernels.assembly import Program
 from bench.kernels.cores import CORES, IN_ORDER
 from bench.kernels.flow import OUTSIDE, Block
 
@@ -81,31 +80,3 @@ def test_the_sum_of_cycles_is_what_was_counted(path):
     assert sum(cycle.instructions for cycle in cycles) == sum(path)
     assert all(len(set(cycle.blocks)) == len(cycle.blocks) for cycle in cycles)
     assert flow.cycles(dict(reversed(edges.items()))) == cycles
-
-
-LISTING = """
-guest:\tfile format elf64-littleaarch64
-
-Disassembly of section .text:
-
-0000000000400280 <add_all>:
-  400280:      \tldr\tq0, [x0], #0x10
-  400284:      \tsubs\tx1, x1, #0x1
-  400288:      \tb.ne\t0x400280 <add_all>
-  40028c:      \tret
-
-00000000004002a0 <next>:
-  4002a0:      \tadrp\tx16, 0x4d0000 <table+0x10>
-  4002a4:      \tbl\t0x400280 <add_all>    // again
-"""
-
-
-def test_the_listing_of_a_program():
-    program = Program(LISTING)
-    assert len(program.text) == 6
-    assert program.text[0x400280] == "ldr q0, [x0], #0x10"
-    assert program.text[0x4002A4] == "bl 0x400280"
-    whole = program.steps([Block(0x4002A0, 2), Block(0x400280, 3), Block(0x40028C, 1)])
-    assert [step.taken for step in whole] == [False, True, False, False, False, True]
-    runs = {Block(0x400280, 3): 10, Block(0x40028C, 1): 1, Block(0x4002A0, 2): 1}
-    assert program.functions(runs) == {"add_all": 31, "next": 2}
