@@ -16,7 +16,8 @@ import onnx
 
 import neon8
 from bench.networks import catalogue, samples, weights
-from bench.networks.builder import Net, normal, uniform
+from bench.networks.attention import attend
+from bench.networks.builder import Net
 from neon8.compile import lower, oracle
 from neon8.ir.program import Int8Array, Program
 from neon8.operators.convolution import Conv2dOp
@@ -68,14 +69,8 @@ def attention(tokens: int, heads: int, width: int) -> Drawn:
     net = Net("attention", OPSET, seed=SEED)
     x = net.transpose(net.input("x", 3 * heads * width, tokens), 0, 2, 1)
     parts = net.transpose(net.reshape(x, 1, tokens, 3, heads, width), 2, 0, 3, 1, 4)
-    q, k, v = (
-        net.op("Gather", [parts, net.constant(np.array(at))], axis=0) for at in range(3)
-    )
-    scores = net.op("MatMul", [q, net.transpose(k, 0, 1, 3, 2)])
-    scaled = net.op("Mul", [scores, net.constant(np.float32(width**-0.5))])
-    mixed = net.op("MatMul", [net.op("Softmax", [scaled], axis=-1), v])
-    joined = net.reshape(net.transpose(mixed, 0, 2, 1, 3), 1, tokens, heads * width)
-    net.macs += 2 * tokens * tokens * heads * width
+    q, k, v = (net.take(parts, at, 0) for at in range(3))
+    joined = attend(net, q, k, v, shared=False)
     net.output(net.transpose(joined, 0, 2, 1), "y")
     return drawn(net)
 
@@ -84,15 +79,9 @@ def token_net(operator: str, tokens: int, channels: int) -> Drawn:
     """A LayerNormalization or a Gelu of tokens; a value counts as a MAC."""
     net = Net("values", OPSET_OF_TOKENS, seed=SEED)
     x = net.input("x", tokens, channels)
-    inputs, options = [x], {}
-    if operator == "LayerNormalization":
-        inputs += [
-            net.weight("gamma", (channels,), uniform(0.5, 1.5)),
-            net.weight("beta", (channels,), normal(0.1)),
-        ]
-        options["axis"] = -1
     net.macs += tokens * channels
-    net.output(net.op(operator, inputs, **options), "y")
+    norm = operator == "LayerNormalization"
+    net.output(net.layer_norm(x, "norm") if norm else net.gelu(x), "y")
     return drawn(net)
 
 

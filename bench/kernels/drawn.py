@@ -3,10 +3,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from bench.networks import audio
+from bench.networks.attention import apart, block
 from bench.networks.builder import Net
 
 SIZES = (7, 10, 14, 20, 28, 33, 56)
@@ -143,18 +145,8 @@ def tokens(net: Net, rng: np.random.Generator) -> None:
     heads, each = int(rng.choice([1, 2, 3, 4])), int(rng.choice([16, 32, 48, 64]))
     width = heads * each
     x = net.input("x", count, width)
-    y = net.layer_norm(x, "before")
-    q, k, v = (
-        net.transpose(
-            net.reshape(net.project(y, name, width), 0, count, heads, each), 0, 2, 1, 3
-        )
-        for name in "qkv"
-    )
-    scores = net.times(net.matmul(q, net.transpose(k, 0, 1, 3, 2)), each**-0.5)
-    mixed = net.transpose(net.matmul(net.softmax(scores), v), 0, 2, 1, 3)
-    x = net.add(x, net.project(net.reshape(mixed, 0, count, width), "out", width))
-    y = net.project(net.layer_norm(x, "after"), "wide", 2 * width)
-    net.output(net.add(x, net.project(net.gelu(y), "narrow", width)), "y")
+    attention = partial(apart, net, heads=heads, shared=False)
+    net.output(block(net, x, "block", attention, ratio=2), "y")
 
 
 def sequence(net: Net, rng: np.random.Generator) -> None:

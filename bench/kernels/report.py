@@ -2,23 +2,39 @@
 """Instructions and modelled cycles of whole layers on ARM cores that are not there."""
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench import pages
-from bench.kernels import cores, emulation, flow, page, tools
+from bench.kernels import cores, emulation, flow, tools
 from bench.kernels.assembly import Program, disassemble
 from bench.kernels.cases import ROWS, Case, make
 from bench.kernels.cores import CORES
-from bench.kernels.page import Figure
 from bench.kernels.tools import BenchError, Tools
 from neon8.errors import Neon8Error
+from neon8.version import __version__
 
 COMMAND = "make bench-kernels"
 OUT = emulation.ROOT / "build" / "bench" / "kernels"
 COVERED = 0.995
 """Share of the instructions that is modelled; the rest costs the average of this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A layer of ROWS on a core of CORES.
+
+    cycles: None where the core has no model.  kernel: the function with most of its
+    instructions.
+    """
+
+    layer: str
+    core: str
+    macs: int
+    instructions: int
+    cycles: float | None
+    kernel: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +116,56 @@ def measure_all(layers: list[str], columns: list[str]) -> str:
         for core in columns:
             figure = bench.measure(case, core)
             figures.append(figure)
-            shown = f"  {core} {page.brief(figure):>5}"
+            shown = f"  {core} {brief(figure):>5}"
             print(shown, end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
-    return page.text(figures, bench.tools)
+    return text(figures, bench.tools)
+
+
+def text(figures: Sequence[Figure], tools: Tools) -> str:
+    """All tables, and with what they were made."""
+    versions = ", ".join(f"{name} {number}" for name, number in tools.versions.items())
+    parts = [f"neon8 {__version__}; {versions}."]
+    if tools.other_llvm:
+        parts.append(tools.other_llvm)
+    if modelled := [figure for figure in figures if figure.cycles is not None]:
+        parts.append("Multiply-accumulates (MACs) per modelled cycle, one thread:")
+        parts.append(table(modelled, brief))
+    tables = {
+        "Executed instructions in thousands, and MACs per instruction:": count,
+        "The function that executes most of them:": kernel,
+    }
+    for title, cell in tables.items():
+        parts += [title, table(figures, cell)]
+    return "\n\n".join(parts)
+
+
+def brief(figure: Figure) -> str:
+    """MACs per cycle, or per instruction where the core has no model."""
+    return f"{figure.macs / (figure.cycles or figure.instructions):.2f}"
+
+
+def count(figure: Figure) -> str:
+    per_instruction = figure.macs / figure.instructions
+    return f"{figure.instructions / 1e3:.0f} ({per_instruction:.2f})"
+
+
+def kernel(figure: Figure) -> str:
+    return f"`{figure.kernel.removeprefix('n8_')}`"
+
+
+def table(figures: Sequence[Figure], cell: Callable[[Figure], str]) -> str:
+    """Layers in the order of ROWS, cores in that of CORES."""
+    by = {(figure.layer, figure.core): figure for figure in figures}
+    layers = [key for key in ROWS if any(key == layer for layer, _ in by)]
+    cores = [key for key in CORES if any(key == core for _, core in by)]
+    header = ["layer", "MMACs", *(CORES[core].title for core in cores)]
+    rows = []
+    for layer in layers:
+        macs = by[layer, cores[0]].macs
+        cells = (cell(by[layer, core]) for core in cores)
+        rows.append([ROWS[layer].name, f"{macs / 1e6:.1f}", *cells])
+    return pages.table(header, rows)
 
 
 def main() -> None:
