@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoders of sound: Whisper-tiny's, and a voice detector like Silero's.
+"""Whisper-tiny's encoder, a voice detector like Silero's, and a keyword spotter.
 
 Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022, as
 the package transformers has it; the detector has the layers of Silero VAD 5 for 16 kHz:
-a Fourier transform by a convolution, four convolutions, an LSTM.
+a Fourier transform by a convolution, four convolutions, an LSTM; Arik et al.,
+"Convolutional Recurrent Neural Networks for Small-Footprint Keyword Spotting", 2017,
+its architecture of 229 thousand parameters.
 """
 
 from functools import partial
@@ -81,3 +83,30 @@ def lstm(net: Net, x: str, name: str, hidden: int) -> str:
     net.macs += steps * batch * 4 * hidden * (features + hidden)
     y = net.op("LSTM", inputs, name, hidden_size=hidden)
     return net.op("Squeeze", [y, net.constant(np.array([1]))])
+
+
+ENERGIES, HIDDEN = 40, 32
+
+
+def keyword_spotter(net: Net, size: int) -> None:
+    """A convolution, two bidirectional GRUs, two fully connected layers.
+
+    size: frames of 10 ms; features are (1, 1, frames, 40) mel energies.
+    A resizable one takes the mean of all steps, not a weight for each.
+    """
+    x = net.input("features", 1, size, ENERGIES)
+    steps, bands = -(-size // 8), ENERGIES // 2
+    rows, columns = (steps - 1) * 8 + 20 - size, (bands - 1) * 2 + 5 - ENERGIES
+    pads = [rows // 2, columns // 2, rows - rows // 2, columns - columns // 2]
+    x = net.relu(net.conv(x, "conv", HIDDEN, (20, 5), stride=(8, 2), pads=pads))
+    x = net.transpose(x, 2, 0, 1, 3)
+    batch = net.batch if net.resizable else -1
+    x = net.reshape(x, steps, batch, HIDDEN * bands)
+    for number in range(2):
+        x = net.gru(x, f"rnn/l{number}", HIDDEN)
+    if net.resizable:
+        x = net.op("ReduceMean", [x], axes=[0], keepdims=0)
+    else:
+        x = net.reshape(net.transpose(x, 1, 0, 2), -1, steps * 2 * HIDDEN)
+    x = net.relu(net.linear(x, "fc1", 64, gain=2))
+    net.output(net.op("Softmax", [net.linear(x, "fc2", 2)], axis=-1), "probabilities")

@@ -14,8 +14,6 @@ from bench.networks import (
     detectors,
     hybrids,
     inception,
-    keyword_spotter,
-    mobilefacenet,
     mobilenet,
     ocr,
     resnet,
@@ -51,47 +49,21 @@ class Network:
     options: dict[str, bool]
 
 
-DEFINITIONS = {
-    "alexnet": classic.alexnet,
-    "vgg19": classic.vgg19,
-    "googlenet": classic.googlenet,
-    "resnet18": partial(resnet.resnet, depth=18),
-    "resnet50": partial(resnet.resnet, depth=50),
-    "resnet101": partial(resnet.resnet, depth=101),
-    "resnet152": partial(resnet.resnet, depth=152),
+MODULES = (
+    *(audio, classic, detectors, hybrids, inception, mobilenet, ocr, resnet, rtdetr),
+    *(shufflenet, transformers, unet, yolo),
+)
+DEFINITIONS = {name: each for module in MODULES for name, each in vars(module).items()}
+DEFINITIONS |= {
+    **{f"resnet{n}": partial(resnet.resnet, depth=n) for n in resnet.BLOCKS},
     "squeezenet1_1": classic.squeezenet,
     "squeezenet1_1_float16": classic.squeezenet,
-    "mobilenet_v1": mobilenet.mobilenet_v1,
-    "mobilenet_v2": mobilenet.mobilenet_v2,
     "mobilenet_v3_large": partial(mobilenet.mobilenet_v3, large=True),
     "mobilenet_v3_small": partial(mobilenet.mobilenet_v3, large=False),
-    "shufflenet_v2": shufflenet.shufflenet_v2,
-    "efficientnet_b0": mobilenet.efficientnet_b0,
-    "densenet121": resnet.densenet121,
-    "inception_v3": inception.inception_v3,
-    "ssd_mobilenet": detectors.ssd_mobilenet,
-    "yolov5n": detectors.yolov5n,
-    "yolo_shuffle": detectors.yolo_shuffle,
     "unet": partial(unet.unet, bilinear=False),
     "unet_bilinear": partial(unet.unet, bilinear=True),
-    "keyword_spotter": keyword_spotter.keyword_spotter,
-    "yolov8n": yolo.yolov8n,
-    "yolov8n_nms": yolo.yolov8n_nms,
-    "yolo11n": yolo.yolo11n,
-    "rtdetr_r18": rtdetr.rtdetr_r18,
-    "mobilevit_s": hybrids.mobilevit_s,
-    "efficientformer_l1": hybrids.efficientformer_l1,
-    "deit_tiny": transformers.deit_tiny,
-    "swin_tiny": transformers.swin_tiny,
-    "segformer_b0": transformers.segformer_b0,
-    "depth_anything": transformers.depth_anything,
-    "tinybert": transformers.tinybert,
-    "whisper_tiny": audio.whisper_tiny,
-    "silero_vad": audio.silero_vad,
-    "ppocr_detector": ocr.ppocr_detector,
-    "ppocr_recogniser": ocr.ppocr_recogniser,
-    "mobilefacenet": mobilefacenet.mobilefacenet,
 }
+"""Functions have the names of their networks, but for these."""
 # Opset, width and size, those of the small version, parameters, MMACs, options of Net
 # or float16.
 TABLE = """\

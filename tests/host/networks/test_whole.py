@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published architectures, small, run whole: from ONNX to the same bytes everywhere."""
 
-import logging
-
 import numpy as np
 import onnx
 import pytest
@@ -55,13 +53,9 @@ def compiled(small_network, tmp_path_factory):
             path = tmp_path_factory.mktemp("networks") / f"{name}.onnx"
             onnx.save(proto, path)
             data = samples.inputs(net, CALIBRATION + 2, seed=5)
-            logger = logging.getLogger("neon8")
-            level = logger.level
-            logger.setLevel(logging.ERROR)  # random weights give many warnings
             table = neon8.calibrate_model(path, data[:CALIBRATION], method="minmax")
             file = path.with_suffix(".n8")
             neon8.save_model(neon8.compile_model(path, table), file)
-            logger.setLevel(level)
             known[name] = path, table, file, data[CALIBRATION:]
         return known[name]
 
