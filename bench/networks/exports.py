@@ -16,15 +16,8 @@ import numpy as np
 
 from bench import pages
 from bench.networks import samples
-from bench.networks.measure import (
-    CALIBRATION,
-    TEST,
-    Arrays,
-    Figures,
-    Refused,
-    calibrated,
-)
-from bench.networks.report import ran, shown, table
+from bench.networks.measure import CALIBRATION, TEST, Arrays, Row, calibrated, refused
+from bench.networks.report import shown, table
 
 REQUIREMENTS = "torch torchvision timm transformers ultralytics onnx onnxscript"
 """What pip must have put there; torch and torchvision for processors are enough."""
@@ -99,7 +92,7 @@ def exported(
     return lines[-1][:200] if lines else f"exit status {done.returncode}"
 
 
-def row(name: str, exporter: str, folder: Path, python: str) -> Figures | Refused:
+def row(name: str, exporter: str, folder: Path, python: str) -> Row:
     """One network by one exporter."""
     source = NETWORKS[name]
     words = {"x": source.words} if source.words else {}
@@ -111,7 +104,7 @@ def row(name: str, exporter: str, folder: Path, python: str) -> Figures | Refuse
     if not path.exists():
         fault = exported(source, exporter, data[:CALIBRATION], path, python)
         if fault:
-            return Refused(name=title, why=f"not exported ({fault})")
+            return refused(title, f"not exported ({fault})")
     return calibrated(title, path, data[:CALIBRATION], data[CALIBRATION:])
 
 
@@ -147,7 +140,7 @@ def main() -> int:
     if arguments.write:
         text = f"{INTRODUCTION}\n{table(results)}"
         pages.write(arguments.write, COMMAND, text)
-    return int(any(not ran(result) for result in results))
+    return int(not all(result.equal for result in results))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One network through the whole line, run here and on emulated ARM."""
 
+import math
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -22,7 +23,6 @@ from neon8.graph.importer import load
 from neon8.ir.program import Program
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
-from neon8.runtime.arrays import Memory
 from neon8.runtime.emulate import EmulatedModel
 
 CALIBRATION = 8
@@ -41,34 +41,20 @@ REFUSALS = (GraphError, CalibrationError, CompileError, ModelError)
 Arrays = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What a network costs.  file: bytes of the .n8 file; packed weights in memory.
-
-    equal: of `emulated` runs on ARM machines, those that gave the same bytes.
-    """
-
-    name: str
-    input: tuple[int, ...]
-    macs: int
-    layers: int
-    islands: list[str]
-    file: int
-    memory: Memory
-    sqnr: float
-    equal: int
-    emulated: int
+HEADER = (
+    *("network", "input", "MMACs", "layers", "float islands", "weights, kB"),
+    *("file, kB", "arena, kB", "/ least", "SQNR, dB", "ARM = x86"),
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """A network that does not run; why: the error."""
+class Row(NamedTuple):
+    """What a network costs.  equal: it runs, and gives the same bytes everywhere."""
 
-    name: str
-    why: str
+    cells: list[str]
+    equal: bool
 
 
-def random_network(name: str) -> Figures | Refused:
+def random_network(name: str) -> Row:
     """A network of the catalogue at full size."""
     net, proto = catalogue.build(name)
     with tempfile.TemporaryDirectory() as folder:
@@ -78,9 +64,7 @@ def random_network(name: str) -> Figures | Refused:
         return calibrated(name, path, data[:CALIBRATION], data[CALIBRATION:])
 
 
-def real_network(
-    path: Path, data: Path, preprocess: Preprocess | None
-) -> Figures | Refused:
+def real_network(path: Path, data: Path, preprocess: Preprocess | None) -> Row:
     """A trained network on real samples."""
     known = gather(data, Reference(path).inputs, preprocess=preprocess)
     count = min(MOST_REAL, len(known) // 2)
@@ -91,16 +75,23 @@ def real_network(
 
 def calibrated(
     name: str, path: Path, data: Path | list[Arrays], unseen: list[Arrays], **options
-) -> Figures | Refused:
+) -> Row:
     """A network by the table of the data.  options: of calibrate_model."""
     try:
         return measure(name, path, calibrate_model(path, data, **options), unseen)
     except REFUSALS as error:
-        return Refused(name=name, why=str(error).replace(f"{path.parent}/", ""))
+        why = " ".join(str(error).replace(f"{path.parent}/", "").split())
+        return refused(name, why)
 
 
-def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> Figures:
-    """Figures of a calibrated network.  inputs: samples it did not see."""
+def refused(name: str, why: str) -> Row:
+    """A network that does not run."""
+    text = f"refused: {why}".replace("|", "\\|")
+    return Row([name, text, *[""] * (len(HEADER) - 2)], equal=False)
+
+
+def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> Row:
+    """A calibrated network.  inputs: samples it did not see."""
     program = lower(load(path), table)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{name}.n8"
@@ -117,18 +108,24 @@ def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> F
                     for sample, result in zip(inputs[:EMULATED], results, strict=False)
                 )
     (first, *_) = inputs[0].values()
-    return Figures(
-        name=name,
-        input=first.shape,
-        macs=sum(step.macs for step in steps),
-        layers=len(steps),
-        islands=islands(program, products(path)),
-        file=size,
-        memory=memory,
-        sqnr=sqnr(results, map(Reference(path).run, inputs)),
-        equal=equal,
-        emulated=len(inputs[:EMULATED]) * len(MACHINES),
-    )
+    found = islands(program, products(path))
+    kinds = [f"{found.count(kind)} x {kind}" for kind in dict.fromkeys(found)]
+    decibels = sqnr(results, map(Reference(path).run, inputs))
+    emulated_runs = len(inputs[:EMULATED]) * len(MACHINES)
+    cells = [
+        name,
+        " x ".join(map(str, first.shape)),
+        f"{sum(step.macs for step in steps) / 1e6:.1f}",
+        str(len(steps)),
+        f"{len(found)}: {'; '.join(kinds)}" if found else "none",
+        f"{memory.packed / 1e3:.0f}",
+        f"{size / 1e3:.0f}",
+        f"{memory.arena / 1e3:.0f}",
+        f"{memory.arena / memory.arena_least:.3f}",
+        "equal" if math.isinf(decibels) else f"{decibels:.1f}",
+        f"{equal} of {emulated_runs}",
+    ]
+    return Row(cells, equal=equal == emulated_runs)
 
 
 def sqnr(found: Iterable[Arrays], wanted: Iterable[Arrays]) -> float:

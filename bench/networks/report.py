@@ -6,7 +6,6 @@ are given by --model.  With --beside, what int8 by onnxruntime loses is shown in
 """
 
 import logging
-import math
 import sys
 from pathlib import Path
 
@@ -15,9 +14,9 @@ from bench.networks import beside
 from bench.networks.catalogue import NETWORKS
 from bench.networks.measure import (
     CALIBRATION,
+    HEADER,
     TEST,
-    Figures,
-    Refused,
+    Row,
     random_network,
     real_network,
 )
@@ -27,11 +26,6 @@ PROGRAM = ".venv/bin/python -m bench.networks.report"
 LEEWAY = 0.5
 """dB by which onnxruntime may be ahead."""
 WORDS = ("input", "float islands", "ARM = x86")
-HEADER = (
-    *("network", "input", "MMACs", "layers", "float islands", "weights, kB"),
-    *("file, kB", "arena, kB", "/ least", "SQNR, dB", "ARM = x86"),
-)
-
 INTRODUCTION = f"""\
 Made by
 
@@ -68,38 +62,12 @@ Their accuracy is in [](accuracy.md).
 """
 
 
-def cells(result: Figures | Refused) -> list[str]:
-    """One row."""
-    if isinstance(result, Refused):
-        why = " ".join(result.why.split())
-        refused = f"refused: {why}".replace("|", "\\|")
-        return [result.name, refused, *[""] * (len(HEADER) - 2)]
-    memory = result.memory
-    found = result.islands
-    kinds = [f"{found.count(kind)} x {kind}" for kind in dict.fromkeys(found)]
-    return [
-        result.name,
-        " x ".join(map(str, result.input)),
-        f"{result.macs / 1e6:.1f}",
-        str(result.layers),
-        f"{len(found)}: {'; '.join(kinds)}" if found else "none",
-        f"{memory.packed / 1e3:.0f}",
-        f"{result.file / 1e3:.0f}",
-        f"{memory.arena / 1e3:.0f}",
-        f"{memory.arena / memory.arena_least:.3f}",
-        "equal" if math.isinf(result.sqnr) else f"{result.sqnr:.1f}",
-        f"{result.equal} of {result.emulated}",
-    ]
-
-
-def table(results: list[Figures | Refused]) -> str:
+def table(results: list[Row]) -> str:
     """Markdown."""
-    return pages.table(HEADER, map(cells, results), left=WORDS)
+    return pages.table(HEADER, (one.cells for one in results), left=WORDS)
 
 
-def document(
-    command: str, built: list[Figures | Refused], given: list[Figures | Refused]
-) -> str:
+def document(command: str, built: list[Row], given: list[Row]) -> str:
     """The first part of docs/networks.md; exports.py writes the other."""
     parts = [INTRODUCTION.format(command=command)]
     if built:
@@ -146,7 +114,7 @@ def main() -> int:
         words += ["--write", str(arguments.write)]
         text = document(" ".join(words), built, given)
         pages.write(arguments.write, PROGRAM, text)
-    return int(any(not ran(result) for result in (*built, *given)))
+    return int(not all(result.equal for result in (*built, *given)))
 
 
 def compared(only: list[str] | None, write: Path | None) -> int:
@@ -162,14 +130,9 @@ def compared(only: list[str] | None, write: Path | None) -> int:
     return int(any(one.ours < one.best - LEEWAY for one in results))
 
 
-def ran(result: Figures | Refused) -> bool:
-    """The same bytes everywhere."""
-    return isinstance(result, Figures) and result.equal == result.emulated
-
-
-def shown(result: Figures | Refused) -> Figures | Refused:
+def shown(result: Row) -> Row:
     """The result, printed."""
-    print("  ".join(word for word in cells(result) if word), flush=True)
+    print("  ".join(filter(None, result.cells)), flush=True)
     return result
 
 
