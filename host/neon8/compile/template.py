@@ -401,7 +401,7 @@ def pruned(program: Program, found: Sizes) -> Program:
     """The Program with these sizes, of which only those stay that are used."""
     used = set(range(len(found.symbols)))
 
-    def use(number: int) -> None:
+    def use(number: int) -> int:
         place = link(number)
         if number < 0 and place not in used:
             used.add(place)
@@ -409,9 +409,11 @@ def pruned(program: Program, found: Sizes) -> Program:
             if size.kind not in ("symbol", "number"):
                 use(link(size.a))
                 use(link(size.b))
+        return number
 
-    for number in _numbers(program, found.forms):
-        use(number)
+    _with_numbers(program, use)
+    for key, form in found.forms.items():
+        _renumbered(form, program, key, use)
     kept = sorted(used)
     moved = {old: new for new, old in enumerate(kept)}
 
@@ -433,23 +435,6 @@ def pruned(program: Program, found: Sizes) -> Program:
     )
 
 
-def _numbers(program: Program, forms: Mapping[tuple[int, str], Form]) -> Iterator[int]:
-    """All numbers in which a size may stand."""
-    for tensor in program.tensors.values():
-        yield from tensor.dims
-    for op in program.ops:
-        for name in WINDOWS:
-            yield from _window_of(op, name)
-    for key, form in forms.items():
-        for part in form:
-            if isinstance(part, Segment):
-                counts = _are_numbers(part, real=_is_real(program, key))
-                pairs = zip(part.words, counts, strict=True)
-                yield from (word for word, counted in pairs if counted)
-            else:
-                yield part
-
-
 def _window_of(op: Op, name: str) -> tuple[int, ...]:
     """A field of a step where sizes may stand, () if it has none of its own."""
     if name not in {field.name for field in dataclasses.fields(op)}:
@@ -458,30 +443,21 @@ def _window_of(op: Op, name: str) -> tuple[int, ...]:
     return found
 
 
-def _is_real(program: Program, key: tuple[int, str]) -> bool:
-    place, name = key
-    return bool(getattr(program.ops[place], name).dtype.kind == "f")
-
-
-def _are_numbers(segment: Segment, *, real: bool) -> tuple[bool, ...]:
-    """Of the words of a segment, which may be sizes."""
-    if segment.kind == "run":
-        return (True, not real, not real, True, True)
-    return (True, True, False, False, False)
-
-
 def _renumbered(
-    form: Form, program: Program, key: tuple[int, str], again: Callable[[int], int]
+    form: Form, program: Program, key: tuple[int, str], change: Callable[[int], int]
 ) -> Form:
-    real = _is_real(program, key)
+    """Each number of a form changed.  key: the step and the field that it is of."""
+    real = getattr(program.ops[key[0]], key[1]).dtype.kind == "f"
     made: list[Any] = []
     for part in form:
         if isinstance(part, Segment):
-            pairs = zip(part.words, _are_numbers(part, real=real), strict=True)
-            words = tuple(again(w) if counts else w for w, counts in pairs)
+            run = part.kind == "run"
+            numbers = (True, not (run and real), run and not real, run, run)
+            pairs = zip(part.words, numbers, strict=True)
+            words = tuple(change(w) if counts else w for w, counts in pairs)
             made.append(replace(part, words=words))
         else:
-            made.append(again(part))
+            made.append(change(part))
     return tuple(made)
 
 

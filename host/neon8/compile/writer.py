@@ -17,6 +17,12 @@ from neon8.ir.sizes import Form, Segment, Sizes, evaluated, value
 from neon8.runtime import library
 from neon8.runtime.model import MAGIC, TYPES
 
+ENUMS = (
+    *("format", "op", "type", "op_flags", "function"),
+    *("size_kind", "form_kind", "segment_kind"),
+)
+"""Those of neon8_format.h whose constants stand in a file."""
+
 ALIGN_TABLE = 8
 CHECKSUM_OFFSET = 12
 """Offset of the checksum; it covers all bytes after itself."""
@@ -68,7 +74,7 @@ def dumps(prog: Program) -> bytes:
         ("steps", len(prog.ops)),
         ("links", len(links)),
     ):
-        if count > layout.limits["N8_FORMAT_MAX_COUNT"]:
+        if count > layout.codes["N8_FORMAT_MAX_COUNT"]:
             raise CompileError(
                 f"the network has {count} {what}, too many for a .n8 file"
             )
@@ -110,24 +116,20 @@ def dumps(prog: Program) -> bytes:
     header = ffi.new("struct n8_file_header *")
     header.magic[0 : len(MAGIC)] = MAGIC
     version = "N8_FORMAT_VERSION_OPEN" if prog.open else "N8_FORMAT_VERSION"
-    header.version = layout.limits[version]
+    header.version = layout.codes[version]
     header.file_size = data_at + len(layout.data)
     header.source_digest[0:32] = bytes.fromhex(prog.source_digest)
-    header.tensor_count = len(tensors)
-    header.op_count = len(prog.ops)
+    header.tensor_count, header.op_count = len(tensors), len(prog.ops)
     header.link_count = len(links)
-    header.input_count = len(prog.inputs)
-    header.output_count = len(prog.outputs)
-    header.strings_size = len(layout.strings)
-    header.tensors = places["tensors"]
-    header.ops = places["ops"]
-    header.links = places["links"]
-    header.strings = places["strings"]
-    header.data = data_at
-    header.data_size = len(layout.data)
+    header.input_count, header.output_count = len(prog.inputs), len(prog.outputs)
+    header.strings_size, header.data_size = len(layout.strings), len(layout.data)
+    for name in ("tensors", "ops", "links", "strings", "data"):
+        setattr(header, name, places[name])
     parts = {
         "header": bytes(ffi.buffer(header)),
-        "shapes": b"" if prog.open is None else layout.shapes(prog.open, places),
+        "shapes": layout.shapes(prog.open, places, sizes["words"] // 4)
+        if prog.open
+        else b"",
         "tensors": tensor_rows,
         "ops": op_rows,
         "links": struct.pack(f"<{len(links)}I", *links),
@@ -148,15 +150,10 @@ class _Layout:
 
     def __init__(self, ffi: Any) -> None:
         self.ffi = ffi
-        self.limits: dict[str, int] = ffi.typeof("enum n8_format").relements
-        self.kinds: dict[str, int] = ffi.typeof("enum n8_op").relements
-        self.types: dict[str, int] = ffi.typeof("enum n8_type").relements
-        self.flags: dict[str, int] = ffi.typeof("enum n8_op_flags").relements
-        self.functions: dict[str, int] = ffi.typeof("enum n8_function").relements
-        self.sizes: dict[str, int] = ffi.typeof("enum n8_size_kind").relements
-        self.forms: dict[str, int] = ffi.typeof("enum n8_form_kind").relements
-        self.segments: dict[str, int] = ffi.typeof("enum n8_segment_kind").relements
-        self.align_data = self.limits["N8_FORMAT_ALIGN_DATA"]
+        self.codes: dict[str, int] = {}
+        for name in ENUMS:
+            self.codes |= ffi.typeof(f"enum n8_{name}").relements
+        self.align_data = self.codes["N8_FORMAT_ALIGN_DATA"]
         self.strings = bytearray()
         self.data = bytearray()
         self.offsets: dict[str, int] = {}
@@ -165,10 +162,10 @@ class _Layout:
         """Offset of a name in the strings; each name is stored once."""
         if text not in self.offsets:
             encoded = text.encode()
-            if b"\0" in encoded or len(encoded) > self.limits["N8_FORMAT_MAX_NAME"]:
+            if b"\0" in encoded or len(encoded) > self.codes["N8_FORMAT_MAX_NAME"]:
                 raise CompileError(
                     f"name {text[:40]!r}... has a NUL or more than "
-                    f"{self.limits['N8_FORMAT_MAX_NAME']} bytes; rename it in the model"
+                    f"{self.codes['N8_FORMAT_MAX_NAME']} bytes; rename it in the model"
                 )
             self.offsets[text] = len(self.strings)
             self.strings += encoded + b"\0"
@@ -176,7 +173,7 @@ class _Layout:
 
     def reason(self, text: str) -> int:
         """Offset of a reason; one with very long names in it is cut off."""
-        most = self.limits["N8_FORMAT_MAX_NAME"]
+        most = self.codes["N8_FORMAT_MAX_NAME"]
         return self.name(text.encode()[:most].decode(errors="ignore"))
 
     def array(self, values: npt.NDArray[Any] | None, dtype: str, data_at: int) -> int:
@@ -190,8 +187,8 @@ class _Layout:
 
     def check(self, tensor: Tensor) -> None:
         """CompileError: the format does not hold a tensor of this shape."""
-        top = self.limits["N8_FORMAT_MAX_DIM"]
-        most = self.limits["N8_FORMAT_MAX_RANK"]
+        top = self.codes["N8_FORMAT_MAX_DIM"]
+        most = self.codes["N8_FORMAT_MAX_RANK"]
         in_range = all(1 <= size <= top for size in (*tensor.dims, *tensor.shape))
         if tensor.rank > most or not in_range or not tensor_fits(tensor):
             raise CompileError(
@@ -200,10 +197,10 @@ class _Layout:
 
     def tensor(self, tensor: Tensor) -> bytes:
         """One n8_file_tensor."""
-        rank, most = tensor.rank, self.limits["N8_FORMAT_MAX_RANK"]
+        rank, most = tensor.rank, self.codes["N8_FORMAT_MAX_RANK"]
         row = self.ffi.new("struct n8_file_tensor *")
         row.name = self.name(tensor.name)
-        row.type = self.types[TYPES[tensor.dtype]]
+        row.type = self.codes[TYPES[tensor.dtype]]
         row.rank = rank
         row.dims = (*tensor.dims, *(1,) * (most - rank))
         row.scale = float(tensor.scale)
@@ -237,7 +234,7 @@ class _Layout:
         row.groups = 1
         row.lo, row.hi = -128, 127
         row.int16_depth = 2
-        row.kind = self.kinds[f"N8_OP_{op.operation}"]
+        row.kind = self.codes[f"N8_OP_{op.operation}"]
         for item in dataclasses.fields(op):
             if item.name in forms:
                 name_of = "indices" if item.name == "levels" else item.name
@@ -248,7 +245,7 @@ class _Layout:
 
     def opened(self, found: Sizes) -> dict[str, bytes]:
         """The parts of a file with open sizes that stand before the data."""
-        words = [form_words(form, self.segments) for form in found.forms.values()]
+        words = [self.words(form) for form in found.forms.values()]
         for what, count in (
             ("sizes", len(found.sizes)),
             ("words of forms", sum(map(len, words))),
@@ -257,11 +254,11 @@ class _Layout:
                 raise CompileError(f"{count} {what} are too many for a .n8 file")
         symbols = [(s.lo, s.hi, s.step, s.usual) for s in found.symbols]
         sizes = [
-            (self.sizes[f"N8_SIZE_{size.kind.upper()}"], size.a, size.b)
+            (self.codes[f"N8_SIZE_{size.kind.upper()}"], size.a, size.b)
             for size in found.sizes
         ]
         forms = [
-            (self.forms[f"N8_FORM_{form_kind(form, field)}"], len(each))
+            (self.codes[f"N8_FORM_{form_kind(form, field)}"], len(each))
             for ((_, field), form), each in zip(found.forms.items(), words, strict=True)
         ]
         return {
@@ -271,17 +268,26 @@ class _Layout:
             "words": b"".join(struct.pack(f"<{len(w)}i", *w) for w in words),
         }
 
-    def shapes(self, found: Sizes, places: Mapping[str, int]) -> bytes:
-        """The n8_file_shapes.  places: of the parts."""
+    def words(self, form: Form) -> list[int]:
+        """A form as the file has it."""
+        words: list[int] = []
+        for part in form:
+            if isinstance(part, Segment):
+                kind = self.codes[f"N8_SEGMENT_{part.kind.upper()}"]
+                words += (kind, *part.words)
+            else:
+                words.append(part)
+        return words
+
+    def shapes(self, found: Sizes, places: Mapping[str, int], words: int) -> bytes:
+        """The n8_file_shapes.  places: of the parts.  words: how many."""
         row = self.ffi.new("struct n8_file_shapes *")
         row.symbol_count = len(found.symbols)
         row.size_count = len(found.sizes)
         row.form_count = len(found.forms)
-        row.word_count = sum(
-            len(form_words(form, self.segments)) for form in found.forms.values()
-        )
-        row.symbols, row.sizes = places["symbols"], places["sizes"]
-        row.forms, row.words = places["forms"], places["words"]
+        row.word_count = words
+        for part in ("symbols", "sizes", "forms", "words"):
+            setattr(row, part, places[part])
         return bytes(self.ffi.buffer(row))
 
     def put(self, row: Any, name: str, value: Any, data_at: int) -> None:
@@ -294,13 +300,13 @@ class _Layout:
             case "dilations":
                 row.dilation = value
             case "count_pad" | "reverse" | "linear_before_reset":
-                row.flags |= self.flags[f"N8_OP_{name.upper()}"] if value else 0
+                row.flags |= self.codes[f"N8_OP_{name.upper()}"] if value else 0
             case "winograd":
                 row.flags |= (
-                    self.flags[f"N8_OP_WINOGRAD_{value.upper()}"] if value else 0
+                    self.codes[f"N8_OP_WINOGRAD_{value.upper()}"] if value else 0
                 )
             case "function":
-                row.function = self.functions[f"N8_FUNCTION_{value.upper()}"]
+                row.function = self.codes[f"N8_FUNCTION_{value.upper()}"]
             case "lines":
                 row.table = self.array(value, "<i2", data_at)
             case "levels":
@@ -310,7 +316,7 @@ class _Layout:
             case "weights":
                 row.kernel = value.shape[1:3] if value.ndim == WEIGHT_AXES else (1, 1)
                 wide = value.dtype == np.int16
-                row.flags |= self.flags["N8_OP_WEIGHTS_S16"] if wide else 0
+                row.flags |= self.codes["N8_OP_WEIGHTS_S16"] if wide else 0
                 row.weights = self.array(value, "<i2" if wide else "<i1", data_at)
             case _ if name in ARRAYS:
                 setattr(row, name, self.array(value, ARRAYS[name], data_at))
@@ -334,17 +340,6 @@ def form_kind(form: Form, field: str) -> str:
     if not isinstance(form[0], Segment):
         return "NUMBERS"
     return "FLOATS" if field == "values" else "INTEGERS"
-
-
-def form_words(form: Form, kinds: Mapping[str, int]) -> list[int]:
-    """A form as the file has it.  kinds: of segments."""
-    words: list[int] = []
-    for part in form:
-        if isinstance(part, Segment):
-            words += (kinds[f"N8_SEGMENT_{part.kind.upper()}"], *part.words)
-        else:
-            words.append(part)
-    return words
 
 
 def rows(layout: str, table: Sequence[tuple[int, ...]]) -> bytes:

@@ -124,10 +124,7 @@ def to_param_names(
     weights = {}
     for name, layer in pairs.items():
         scales = table.weights[name]
-        if len(scales) not in (1, layer.scales):
-            text = f"layer {layer.name!r} takes {layer.scales} weight scales"
-            text += f", and {name!r} of {table.source} has {len(scales)}"
-            raise TableError(f"{source}:{layer.line}: {text}")
+        _check_scales(table, name, layer, source)
         weights[name] = scales * (layer.scales // len(scales))
     names = {name: layer.name for name, layer in pairs.items()}
     return with_layer_names(replace(table, weights=weights), names)
@@ -150,16 +147,22 @@ def from_param_names(
         for name, layer in _paired(table, own, layers, source, sizes).items()
     }
     by_name = {layer.name: layer for layer in layers}
-    for name, scales in table.weights.items():
+    for name in table.weights:
         if name not in names:
             raise TableError(f"{table.source}: layer {name!r} is not in {source}")
-        layer = by_name[name]
-        if len(scales) not in (1, layer.scales):
-            text = f"layer {name!r} takes {layer.scales} weight scales"
-            raise TableError(
-                f"{source}:{layer.line}: {text}, and {table.source} has {len(scales)}"
-            )
+        _check_scales(table, name, by_name[name], source)
     return with_layer_names(table, names)
+
+
+def _check_scales(
+    table: ForeignTable, name: str, layer: ParamLayer, source: str
+) -> None:
+    """TableError: ncnn wants another number of weight scales."""
+    count = len(table.weights[name])
+    if count not in (1, layer.scales):
+        text = f"layer {layer.name!r} takes {layer.scales} weight scales"
+        text += f", and {name!r} of {table.source} has {count}"
+        raise TableError(f"{source}:{layer.line}: {text}")
 
 
 def _paired(

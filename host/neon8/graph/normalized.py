@@ -71,14 +71,14 @@ def _node(
     if found.groups:
         operator = "GroupNormalization"
         attributes["num_groups"] = found.groups
-    elif found.axes == tuple(range(found.axes[0], rank)) and found.axes[0] > 0:
-        operator = "LayerNormalization" if found.centred else "RMSNormalization"
-        attributes["axis"] = found.axes[0]
-    elif found.axes == (1,):
-        operator = "LayerNormalization" if found.centred else "RMSNormalization"
-        attributes["axes"] = found.axes
     else:
-        return None
+        operator = "LayerNormalization" if found.centred else "RMSNormalization"
+        if found.axes == tuple(range(found.axes[0], rank)) and found.axes[0] > 0:
+            attributes["axis"] = found.axes[0]
+        elif found.axes == (1,):
+            attributes["axes"] = found.axes
+        else:
+            return None
     size = tuple(dims[axis] if axis in found.along else 1 for axis in range(rank))
     inputs = [found.x]
     for what, values in (("scale", found.gain), ("bias", found.bias)):
@@ -125,11 +125,9 @@ class _Finder:
             return None
         for one, other in _pairs(node):
             constant = self._constant(other)
-            inner = (
-                None
-                if constant is None
-                else self._affine(self._makers.get(one), depth - 1)
-            )
+            if constant is None:
+                continue
+            inner = self._affine(self._makers.get(one), depth - 1)
             if inner is not None:
                 return self._with(inner, node.operator, constant)
         return None

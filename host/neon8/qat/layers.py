@@ -41,7 +41,7 @@ class Weighted(Layer):
     """
 
     source: Ranges
-    norm: nn.Module | None
+    norm: Any
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
@@ -102,7 +102,6 @@ class Weighted(Layer):
         raw: of the float weights, without a bias, which normalization takes away.
         """
         norm = self.norm
-        assert norm is not None  # noqa: S101 - the caller looked
         axes = (0, *range(2, raw.ndim))
         mean, variance = raw.mean(axes), raw.var(axes, unbiased=False)
         gamma, beta = self._affine()
@@ -122,13 +121,11 @@ class Weighted(Layer):
 
     def _affine(self) -> tuple[torch.Tensor, torch.Tensor]:
         norm = self.norm
-        assert norm is not None  # noqa: S101 - the callers looked
         if norm.affine:
             return norm.weight, norm.bias
         return torch.ones_like(norm.running_var), torch.zeros_like(norm.running_var)
 
     def _deviation(self, variance: torch.Tensor) -> torch.Tensor:
-        assert self.norm is not None  # noqa: S101 - the callers looked
         return torch.sqrt(variance + self.norm.eps)
 
     def _apply(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

@@ -25,12 +25,14 @@ class QatModel(nn.Module):
     """A network that computes in float what int8 will give, to be trained as any other.
 
     names: of the tensors that are rounded, which `ranges` of prepare() may name.
+    traced: the network as a list of layers.  shapes: of inputs and outputs, as the last
+    batch had them.
     """
 
     def __init__(self, traced: Traced, scheme: str, fixed: Mapping[str, Range]) -> None:
         super().__init__()
-        self._traced = traced
-        self._shapes: dict[str, tuple[int, ...]] = {}
+        self.traced = traced
+        self.shapes: dict[str, tuple[int, ...]] = {}
         self.layers = nn.ModuleDict({step.name: step.layer for step in traced.steps})
         groups = _groups(traced)
         rounds = _rounded(traced)
@@ -86,16 +88,6 @@ class QatModel(nn.Module):
         file = Path(path)
         write_atomic(file, quantized(self, file.stem or "net"))
 
-    @property
-    def traced(self) -> Traced:
-        """The network as a list of layers."""
-        return self._traced
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of inputs and outputs, as the last batch had them."""
-        return self._shapes
-
     def ranges_of(self, name: str) -> Ranges | None:
         """Those of a tensor, None if it is not rounded and holds no rounded values.
 
@@ -104,7 +96,7 @@ class QatModel(nn.Module):
         return self._ranges.get(self._groups[name.partition(".")[0]])
 
     def _run(self, inputs: Sequence[torch.Tensor], *, learns: bool) -> Any:
-        traced = self._traced
+        traced = self.traced
         if len(inputs) != len(traced.inputs):
             text = f"{len(inputs)} inputs given; the network takes {len(traced.inputs)}"
             raise GraphError(text)
@@ -118,7 +110,7 @@ class QatModel(nn.Module):
             if step.name in self.roundings:
                 value = self.roundings[step.name](value)
             values[step.name] = value
-        self._shapes = {
+        self.shapes = {
             name: tuple(values[name].shape)
             for name in (*traced.inputs, *traced.outputs)
         }
