@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public objects in a line, and as tables in a notebook."""
 
-from html.parser import HTMLParser
-
 import numpy as np
 import pytest
 
 import neon8
+from html_pages import Page
 from neon8 import text
 from neon8.calibrate import calib_file
 from neon8.cli.main import main
@@ -33,26 +32,6 @@ def objects(tiny, tmp_path_factory):
     return {type(each).__name__: each for each in made}
 
 
-class Balanced(HTMLParser):
-    """Fails where a tag is not closed.  words: the text."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.words = [], []
-        self.feed(page)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        assert attrs == [], "colours are the notebook's"
-        self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-
 @pytest.mark.parametrize(
     ("name", "line", "cell"),
     [
@@ -77,7 +56,9 @@ def test_objects_show_themselves(objects, name, line, cell):
     assert len(repr(each)) < 400
     page = each._repr_html_()
     assert len(page) < 20_000
-    assert cell in Balanced(page).words
+    found = Page(page)
+    assert cell in found.words
+    assert not any(values for _, values in found.seen), "colours are the notebook's"
 
 
 def test_names_do_no_harm():
@@ -88,13 +69,13 @@ def test_names_do_no_harm():
     ]
     page = text.as_html(parts)
     assert {"<b>", "a & b", "</td><script>", "<i>", "<u>", "<p>"} <= set(
-        Balanced(page).words
+        Page(page).words
     )
 
 
 def test_long_tables_end_early():
     rows = [(number,) for number in range(1000)]
-    words = Balanced(text.as_html([text.Table("many", rows, ("n",))])).words
+    words = Page(text.as_html([text.Table("many", rows, ("n",))])).words
     assert words[-2:] == ["29", "... and 970 more"]
     assert len(words) == 33
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neon8.hpp compiles without a warning, gives the golden bytes, and allocates nothing.
+"""neon8.h and neon8.hpp in C++: no warning, the golden bytes, and nothing allocated.
 
-Its program also checks what the header refuses, with exceptions and without.
+The program of neon8.hpp also checks what it refuses, with exceptions and without.
 """
 
+import numpy as np
 import pytest
 from consumer import CONSUMER, ROOT, assert_runs, newest, run
+
+from neon8.runtime import Model
 
 INCLUDE = ROOT / "runtime" / "include"
 LIBRARY = (ROOT / "build" / "native" / "libneon8.a", "-lm", "-pthread")
@@ -40,3 +43,20 @@ def test_a_type_that_no_tensor_has(tmp_path):
         run(*compile_it)
     source.write_text(text.replace("double x", "float x"))
     run(*compile_it)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_the_header_of_c(tmp_path, compiler):
+    """A program that opens a model with open dimensions."""
+    program, golden = tmp_path / "open", ROOT / "tests" / "golden" / "open.n8"
+    source = ROOT / "tests" / "native" / "open.cpp"
+    strict = (flag for flag in STRICT if flag != "-Wshadow")
+    flags = ("-std=c++11", *strict, f"-I{INCLUDE}")
+    run(newest(compiler), *flags, source, *LIBRARY, "-o", program)
+    run(program, golden, tmp_path / "out")
+    with Model.open(golden) as model, model.session() as session:
+        shape = tuple(limits.hi for limits in model.bounds["image"])
+        values = np.arange(np.prod(shape)) % 17 - 8
+        results = session.run({"image": values.astype(np.float32).reshape(shape)})
+    wanted = b"".join(array.tobytes() for array in results.values())
+    assert (tmp_path / "out").read_bytes() == wanted

@@ -204,19 +204,18 @@ class Board(Closable):
 
     def _digests(self) -> dict[str, list[int]]:
         """Size and CRC-32 of the files that are there."""
-        words = " ".join(map(shlex.quote, self._files))
-        line = f"cd {shlex.quote(self._folder)} && ls {words}"
-        found = self._link.execute(line).out.decode(errors="replace").split()
-        names = [name for name in self._files if name in found]
-        if RUNNER not in names:
-            return {}
-        answer = self._run(["digest", *names])
+        there = f"$(ls {' '.join(map(shlex.quote, self._files))})"
+        runner = shlex.join([*self._link.prefix, f"./{RUNNER}", "digest"])
+        place = shlex.quote(self._folder)
+        line = f"cd {place} && echo {there} && {runner} {there}"
+        answer = self._link.execute(line)
         if answer.status:
             if answer.status in STATUSES:
                 self._checked(answer)
             return {}
-        rows = parsed(self.name, answer.out)["files"]
-        return dict(zip(names, rows, strict=True))
+        names, _, told = answer.out.partition(b"\n")
+        rows = parsed(self.name, told)["files"]
+        return dict(zip(names.decode(errors="replace").split(), rows, strict=True))
 
     def _settle(self) -> None:
         """Make the folder, with the runner for this machine in it."""

@@ -28,11 +28,6 @@ DROP = "kill -9 $PPID; exit 1"
 SIGNAL = "sh -c 'kill -{} $$'; exit $?"
 
 
-@pytest.fixture(params=["ssh", "adb"])
-def board(request):
-    return request.getfixturevalue(f"{request.param}_board")
-
-
 def samples(path, count):
     made = np.random.default_rng(count)
     with Model.open(path) as model, model.session() as session:
@@ -60,8 +55,9 @@ def same(found, wanted):
         }
 
 
-@pytest.mark.parametrize("machine", ["aarch64", "armv7l"])
-def test_outputs_come_back(board, machine):
+@pytest.mark.parametrize(("way", "machine"), [("ssh", "aarch64"), ("adb", "armv7l")])
+def test_outputs_come_back(request, way, machine):
+    board = request.getfixturevalue(f"{way}_board")
     board.machine(machine)
     inputs, wanted = samples(SMALL, 20)
     same(run(board.target, inputs, isa="neon"), wanted)
@@ -107,12 +103,12 @@ def test_board_that_reboots(ssh_board):
         assert len(ssh_board.left()) == 1
 
 
-def test_folder_that_vanishes(board):
+def test_folder_that_vanishes(adb_board):
     """Somebody cleans up there."""
     inputs, wanted = samples(SMALL, 2)
-    with open_model(SMALL, TargetSettings(target=board.target)) as runner:
+    with open_model(SMALL, TargetSettings(target=adb_board.target)) as runner:
         same([runner.run(inputs[0])], wanted[:1])
-        for folder in board.place.glob("neon8-*"):
+        for folder in adb_board.place.glob("neon8-*"):
             subprocess.run(["rm", "-rf", folder], check=True)
         same([runner.run(inputs[1])], wanted[1:])
 
@@ -218,12 +214,10 @@ def test_full_disk(ssh_board, tmp_path):
 
 
 @pytest.mark.parametrize("machine", ["armv6l", "mips64", "riscv64"])
-def test_wrong_machine(board, machine):
-    board.machine(machine)
-    with pytest.raises(
-        SetupError, match=f"is '{machine}', for which there is no runne"
-    ):
-        Board(link_to(board.target, ""))
+def test_wrong_machine(adb_board, machine):
+    adb_board.machine(machine)
+    with pytest.raises(SetupError, match=f"is '{machine}', for which there is no run"):
+        Board(link_to(adb_board.target, ""))
 
 
 def test_machine_that_is_another_one(ssh_board):
@@ -234,9 +228,9 @@ def test_machine_that_is_another_one(ssh_board):
         Board(link_to(ssh_board.target, ""))
 
 
-def test_model_that_is_refused_there(board):
-    with pytest.raises(ModelError, match=r"\.n8: on (ssh|adb):board: model: .*memory"):
-        run(board.target, [], max_bytes=1000)
+def test_model_that_is_refused_there(adb_board):
+    with pytest.raises(ModelError, match=r"\.n8: on adb:board: model: .*memory"):
+        run(adb_board.target, [], max_bytes=1000)
 
 
 def test_damage_on_the_way_back(ssh_board):
