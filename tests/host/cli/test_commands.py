@@ -212,18 +212,6 @@ def test_a_closed_standard_output(tiny):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_importing_neon8_is_light():
-    code = (
-        "import sys, neon8\n"
-        "neon8.Model, neon8.errors\n"
-        "print({'onnx', 'onnxruntime', 'PIL', 'tqdm', 'elftools'} & set(sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "set()"
-
-
 def test_every_public_name_is_there():
     assert set(neon8.__all__) <= set(dir(neon8))
     for name in neon8.__all__:

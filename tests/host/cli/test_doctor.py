@@ -121,7 +121,7 @@ def test_without_any_package():
     }
 
 
-@pytest.mark.parametrize("words", [["--help"], ["doctor"], ["inspect", "nothing"]])
+@pytest.mark.parametrize("words", [["--help"], ["inspect", "nothing"]])
 def test_no_colours_for_who_wants_none(words):
     ours, theirs = os.openpty()
     subprocess.run(

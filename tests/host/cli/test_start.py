@@ -109,6 +109,11 @@ def test_a_command_loads_what_it_uses(words, tmp_path, command, monkeypatch):
     assert list(home.iterdir()) == []
 
 
+def test_importing_neon8_is_light():
+    modules = loaded("import neon8", "neon8.Model, neon8.errors")
+    assert THIRD_PARTY & modules == {"numpy", "cffi"}
+
+
 def test_help_is_instant():
     modules = loaded(
         "from neon8.cli.main import COMMANDS, main",

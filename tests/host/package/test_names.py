@@ -21,7 +21,7 @@ HOSTILE = st.one_of(
 
 @given(st.lists(HOSTILE, max_size=8))
 @example(["class", "Class", "CLASS", "class_", "_class"])
-@example(["a" * (1 << 20), "a" * (1 << 20) + "b", "a" * names.LONGEST + "_2"])
+@example(["a" * 9999, "a" * 9999 + "b", "a" * names.LONGEST + "_2"])
 @example(["", "\n", "../../etc", "1", "n8_session_run", "\ud800"])
 def test_identifiers(given_names):
     found = names.identifiers(given_names, "tensor", taken=("tensor_2", "net_run"))
@@ -60,7 +60,7 @@ def test_two_names_that_become_one():
 
 
 @given(HOSTILE)
-@example('*/ int main;\n#include <x>\n--> ??/\n]]>"""' + "x" * (1 << 20))
+@example('*/ int main;\n#include <x>\n--> ??/\n]]>"""' + "x" * 9999)
 def test_a_comment_goes_on(name):
     shown = names.shown(name)
     assert re.fullmatch(r"[0-9A-Za-z_.,:;/()=+ -]*", shown)
