@@ -31,51 +31,55 @@ SOURCES = {
 
 KERNELS = ("kernel", "level")
 
-TESTS = {
-    "operator": (
-        "tests/host/graph/test_remainder.py",
-        "tests/host/compile/test_whole_path.py::test_what_imports_runs",
-        "tests/e2e/test_refusals.py",
-        "tests/e2e/test_agreement.py",
-    ),
-    "move": (
-        "tests/host/graph/test_reverse.py",
-        "tests/host/compile/test_whole_path.py::test_what_imports_runs",
-    ),
-    "format": ("tests/host/formats", "-k", "csv or documentation"),
-    "method": ("tests/host/calibrate/thresholds", "-k", "sigma"),
-    "option": (
-        "tests/host/calibrate/test_few.py",
-        "tests/host/settings/test_reader.py",
-        *("-k", "few_samples or every_field"),
-    ),
-    "command": (
-        "tests/host/cli/test_commands.py",
-        "tests/host/cli/test_start.py",
-        *("-k", "digest"),
-    ),
+WORDS = {
+    "operator": "test_remainder or imports_runs or refusals or agreement",
+    "move": "test_reverse",
+    "format": "csv or documentation",
+    "method": "sigma",
+    "option": "few_samples or every_field",
+    "command": "digest",
 }
-"""What shows that a recipe works, as arguments of pytest."""
+"""What the names of the tests have that show that a recipe works."""
+
+TESTS = (
+    "tests/host/graph/test_remainder.py",
+    "tests/host/graph/test_reverse.py",
+    "tests/host/compile/test_whole_path.py",
+    "tests/host/formats",
+    "tests/host/calibrate/thresholds",
+    "tests/host/calibrate/test_few.py",
+    "tests/host/settings/test_reader.py",
+    "tests/host/cli/test_commands.py",
+    "tests/host/cli/test_start.py",
+    "tests/e2e/test_refusals.py",
+    "tests/e2e/test_agreement.py",
+)
+"""Where these tests are."""
 
 
-def sections(diff: str) -> dict[str, str]:
-    """File -> its part of a diff."""
-    parts = re.split(r"^(?=--- \S+\n\+\+\+ b/)", diff, flags=re.MULTILINE)
-    return {re.search(r"^\+\+\+ b/(\S+)$", p, re.MULTILINE)[1]: p for p in parts if p}
+def files_of(diff: str) -> list[str]:
+    """The files that a diff changes or adds."""
+    return re.findall(r"^\+\+\+ b/(\S+)$", diff, re.MULTILINE)
 
 
-@pytest.fixture
-def copy(tmp_path, request):
-    """What the recipe needs of this checkout, with the recipe applied."""
+def apply(folder: Path, diff: str, *options: str) -> None:
+    command = ["git", "apply", *options, "-"]
+    subprocess.run(command, cwd=folder, input=diff, text=True, check=True)
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory):
+    """What the recipes need of this checkout; each applies, and then all of them."""
+    folder = tmp_path_factory.mktemp("recipes")
     ignore = shutil.ignore_patterns("__pycache__")
     for name in ("asm", "bench", "docs", "host", "runtime", "tests"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    diff = RECIPES[request.param]
-    subprocess.run(
-        ["git", "apply", "-"], cwd=tmp_path, input=diff, text=True, check=True
-    )
-    return tmp_path
+        shutil.copytree(ROOT / name, folder / name, ignore=ignore)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    for diff in RECIPES.values():
+        apply(folder, diff, "--check")
+    for diff in RECIPES.values():
+        apply(folder, diff)
+    return folder
 
 
 def interpreter(folder: Path) -> Path:
@@ -87,47 +91,46 @@ def interpreter(folder: Path) -> Path:
     return folder / ".venv" / "bin" / "python"
 
 
-def build(folder: Path, *, library: bool) -> None:
-    """build/native of a copy: that of this checkout, or with a library of its own."""
+def build(folder: Path) -> None:
+    """build/native of a copy: of this checkout, but for the library."""
     made = folder / "build" / "native"
     made.mkdir(parents=True)
     for path in (ROOT / "build" / "native").glob("*neon8*.*"):
         shutil.copy(path, made)
-    if library:
-        # Without the levels of vectors, which take most of the time.
-        configure = ["cmake", "--preset", "native", "-DN8_VECTOR=OFF"]
-        make = ["cmake", "--build", "--preset", "native", "--target", "neon8"]
-        for command in (configure, make):
-            subprocess.run(
-                command, cwd=folder / "runtime", stdout=subprocess.DEVNULL, check=True
-            )
+    # Without the levels of vectors, which take most of the time.
+    configure = ["cmake", "--preset", "native", "-DN8_VECTOR=OFF"]
+    make = ["cmake", "--build", "--preset", "native", "--target", "neon8"]
+    for command in (configure, make):
+        subprocess.run(
+            command, cwd=folder / "runtime", stdout=subprocess.DEVNULL, check=True
+        )
 
 
 def test_every_recipe_is_counted():
     touched = {
-        name: sum(not path.startswith(("tests/", "docs/")) for path in sections(diff))
+        name: sum(not path.startswith(("tests/", "docs/")) for path in files_of(diff))
         for name, diff in RECIPES.items()
     }
     assert touched == SOURCES
-    assert set(RECIPES) == {*KERNELS, *TESTS}
+    assert set(RECIPES) == {*KERNELS, *WORDS}
     assert all(f"docs/recipes/{name}.diff" in PAGE for name in RECIPES)
 
 
-@pytest.mark.parametrize("copy", KERNELS, indirect=True, ids=str)
-def test_the_kernel_of_a_recipe_assembles(copy, request):
-    diff = RECIPES[request.node.callspec.id]
-    source = re.search(r"^\+\+\+ b/(asm/aarch64/\S+\.S)$", diff, re.MULTILINE)[1]
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_kernel_of_a_recipe_assembles(changed, name):
+    diff = RECIPES[name]
+    (source,) = (path for path in files_of(diff) if path.endswith(".S"))
     slot, level = re.search(r"^\+N8_\w+\((\w+), (\w+)", diff, re.MULTILINE).groups()
     subprocess.run(
         [
             *("aarch64-linux-gnu-gcc", "-march=armv8-a", "-c", "-o", "kernel.o"),
             *("-Iasm/aarch64", "-Iruntime", source),
         ],
-        cwd=copy,
+        cwd=changed,
         check=True,
     )
     symbols = subprocess.run(
-        ["aarch64-linux-gnu-nm", copy / "kernel.o"],
+        ["aarch64-linux-gnu-nm", changed / "kernel.o"],
         capture_output=True,
         text=True,
         check=True,
@@ -135,21 +138,22 @@ def test_the_kernel_of_a_recipe_assembles(copy, request):
     assert f" T n8_{slot}_{level}" in symbols
 
 
-@pytest.mark.parametrize("copy", TESTS, indirect=True, ids=str)
-def test_what_a_recipe_adds_works(copy, request):
-    name = request.node.callspec.id
-    build(copy, library="runtime/" in RECIPES[name])
+def test_what_recipes_add_works(changed):
+    build(changed)
     outside = ("PYTEST_", "PYTHONPATH", "N8_")
     done = subprocess.run(
         [
-            *(interpreter(copy), "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-            *("--hypothesis-profile=half", *TESTS[name]),
+            *(interpreter(changed), "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("--hypothesis-profile=half", "-rA", *TESTS),
+            *("-k", " or ".join(WORDS.values())),
         ],
-        cwd=copy,
+        cwd=changed,
         env={k: v for k, v in os.environ.items() if not k.startswith(outside)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    assert " passed" in done.stdout
+    passed = "\n".join(re.findall(r"^PASSED .*", done.stdout, re.MULTILINE))
+    for words in WORDS.values():
+        assert all(word in passed for word in words.split(" or "))
