@@ -319,7 +319,7 @@ def scale_and_shift(
 
 
 def arithmetic(source: Source, node: OnnxNode, *, kind: type[Binary]) -> Node:
-    """Add, Sub, Mul and Div of two tensors, or of one and a constant on either side."""
+    """Of two tensors, or of a tensor and a constant on either side."""
     side = _constant_side(source, node)
     if side is None:
         check_broadcast(source, node)

@@ -39,7 +39,7 @@ def axes_of(p: Parts, dims: tuple[int, ...]) -> list[int]:
 def summed(
     p: Parts, *, before: Callable[[Parts, str], str] | None = None, after: str = ""
 ) -> bool:
-    """A sum of what `before` makes of the input, and the operator `after` of that."""
+    """The sum of absolute values or squares, or the logarithm of a sum."""
     x, out = p.node.inputs[0], p.node.outputs[0]
     axes = axes_of(p, p.shape_of(x))
     keep = p.node.integer("keepdims", 1) != 0
