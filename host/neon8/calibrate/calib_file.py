@@ -16,15 +16,15 @@ import numpy as np
 
 from neon8.arrays import AnyArray
 from neon8.calibrate import container
-from neon8.calibrate.observation import (
-    LayerFacts,
-    Observation,
-    Shapes,
-    TensorObservation,
+from neon8.calibrate.observation import LayerFacts, Observation, Shapes
+from neon8.calibrate.statistics.channels import (
+    FIELDS,
+    ChannelStatistics,
+    empty,
+    join,
 )
-from neon8.calibrate.statistics.channels import WORDS, ChannelStatistics, empty, join
 from neon8.calibrate.statistics.histogram import BINS, LOG_BINS, Histogram, exponent_of
-from neon8.calibrate.statistics.observer import Extreme
+from neon8.calibrate.statistics.observer import Extreme, TensorObservation
 from neon8.calibrate.statistics.patches import CHANNELS, ROWS, Patches
 from neon8.errors import CalibrationError
 from neon8.files import read_file, write_atomic
@@ -139,12 +139,8 @@ def _pack_channels(channels: list[ChannelStatistics]) -> dict[str, AnyArray]:
     """Arrays of the channels of all tensors, one after another."""
     joined = join([empty(0), *channels])
     return {
-        "channels.count": joined.count.astype("<i8"),
-        "channels.minimum": joined.minimum.astype("<f4"),
-        "channels.maximum": joined.maximum.astype("<f4"),
-        "channels.quietest": joined.quietest.astype("<f4"),
-        "channels.total": joined.total.astype("<u8"),
-        "channels.squares": joined.squares.astype("<u8"),
+        f"channels.{name}": getattr(joined, name).astype(f"<{kind}")
+        for name, (kind, _) in FIELDS.items()
     }
 
 
@@ -304,14 +300,11 @@ def _unpack_channels(
     left: dict[str, AnyArray], sizes: dict[str, int]
 ) -> dict[str, ChannelStatistics]:
     count = sum(sizes.values())
-    joined = ChannelStatistics(
-        count=_take(left, "channels.count", "i8", count),
-        minimum=_take(left, "channels.minimum", "f4", count),
-        maximum=_take(left, "channels.maximum", "f4", count),
-        quietest=_take(left, "channels.quietest", "f4", count),
-        total=_take(left, "channels.total", "u8", count, WORDS),
-        squares=_take(left, "channels.squares", "u8", count, WORDS),
-    )
+    taken: dict[str, Any] = {
+        name: _take(left, f"channels.{name}", kind, count, *axes)
+        for name, (kind, axes) in FIELDS.items()
+    }
+    joined = ChannelStatistics(**taken)
     some = joined.count > 0
     limits = np.isfinite(joined.minimum) & np.isfinite(joined.maximum)
     limits &= joined.minimum <= joined.maximum
@@ -333,15 +326,7 @@ def _unpack_channels(
         raise CalibrationError("the statistics of channels contradict themselves")
     result, at = {}, 0
     for name, size in sizes.items():
-        own = slice(at, at + size)
-        result[name] = ChannelStatistics(
-            count=joined.count[own],
-            minimum=joined.minimum[own],
-            maximum=joined.maximum[own],
-            quietest=joined.quietest[own],
-            total=joined.total[own],
-            squares=joined.squares[own],
-        )
+        result[name] = joined.part(slice(at, at + size))
         at += size
     return result
 

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 from neon8.arrays import FloatArray
 from neon8.calibrate.statistics import channels, histogram
 from neon8.calibrate.statistics.channels import ChannelStatistics
-from neon8.calibrate.statistics.histogram import Histogram
-from neon8.calibrate.statistics.observer import Extreme
+from neon8.calibrate.statistics.observer import Extreme, TensorObservation
 from neon8.calibrate.statistics.patches import Patches
 from neon8.calibrate.statistics.patches import merge as merge_patches
 from neon8.errors import CalibrationError
@@ -25,15 +24,6 @@ Value = TypeVar("Value")
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 """The shape of each input of a sample, with its name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TensorObservation:
-    """Statistics of one tensor.  smallest, largest: None without a finite value."""
-
-    histogram: Histogram
-    smallest: Extreme | None
-    largest: Extreme | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

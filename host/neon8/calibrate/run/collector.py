@@ -10,13 +10,7 @@ from functools import reduce
 
 import numpy as np
 
-from neon8.calibrate.observation import (
-    LayerFacts,
-    Observation,
-    TensorObservation,
-    merge,
-    structure,
-)
+from neon8.calibrate.observation import LayerFacts, Observation, merge, structure
 from neon8.calibrate.observation import Shapes as SampleShapes
 from neon8.calibrate.run.reference import Reference, cpu_features
 from neon8.calibrate.run.shaped import AtShapes, shapes_of
@@ -24,6 +18,7 @@ from neon8.calibrate.run.threads import StatePool, usable
 from neon8.calibrate.statistics import channels, histogram
 from neon8.calibrate.statistics.observer import (
     Observer,
+    TensorObservation,
     channel_inputs,
     channel_tensors,
 )
@@ -269,19 +264,7 @@ class _Session:
         empty = self._network.empty
         if not self._digests:
             return empty
-        observed = self._observer.result()
-        tensors = {
-            name: TensorObservation(
-                histogram=one, smallest=seen.smallest, largest=seen.largest
-            )
-            for name, seen in ((name, observed[name]) for name in empty.tensors)
-            if (one := seen.histogram) is not None
-        }
-        statistics = {
-            name: each
-            for name in empty.channels
-            if (each := observed[name].channels) is not None
-        }
+        tensors, statistics = self._observer.result()
         patches = self._sampler.result()
         return replace(
             empty,

@@ -21,6 +21,15 @@ from neon8.arrays import DoubleArray, FloatArray, Int64Array, UInt64Array
 WORDS = 4
 """64-bit words of a sum, the least significant first: 256 bits in two's complement."""
 FRACTION_BITS = 96
+FIELDS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "count": ("i8", ()),
+    "minimum": ("f4", ()),
+    "maximum": ("f4", ()),
+    "quietest": ("f4", ()),
+    "total": ("u8", (WORDS,)),
+    "squares": ("u8", (WORDS,)),
+}
+"""The arrays of ChannelStatistics: type, and axes beside that of the channels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,6 +48,10 @@ class ChannelStatistics:
     quietest: FloatArray
     total: UInt64Array
     squares: UInt64Array
+
+    def part(self, own: slice) -> "ChannelStatistics":
+        """The statistics of some of the channels."""
+        return ChannelStatistics(**{name: getattr(self, name)[own] for name in FIELDS})
 
     def mean(self) -> DoubleArray:
         """The mean of each channel, (C,), correctly rounded; 0 without values."""
@@ -82,10 +95,9 @@ def merge(first: ChannelStatistics, second: ChannelStatistics) -> ChannelStatist
 
 
 def join(parts: Sequence[ChannelStatistics]) -> ChannelStatistics:
-    """Concatenate the channels of the parts."""
-    fields = ("count", "minimum", "maximum", "quietest", "total", "squares")
+    """Concatenate the channels of the parts, one or more, which are copied."""
     joined = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in fields
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS
     }
     return ChannelStatistics(**joined)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from neon8.arrays import Array, DoubleArray, FloatArray, Int64Array, UInt64Array
-from neon8.calibrate.statistics.channels import WORDS, ChannelStatistics
+from neon8.arrays import DoubleArray, FloatArray, Int64Array, UInt64Array
+from neon8.calibrate.statistics.channels import FIELDS, ChannelStatistics, empty, join
 from neon8.calibrate.statistics.histogram import BINS, MIN_EXPONENT, Histogram
 from neon8.calibrate.statistics.native_library import (
     address,
@@ -20,6 +20,9 @@ from neon8.calibrate.statistics.native_library import (
 )
 from neon8.errors import CalibrationError
 from neon8.ir.graph import Activation
+
+SUMS = ("count", "minima", "maxima", "peaks", "total", "squares")
+"""What C calls the arrays of ChannelStatistics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,20 +38,18 @@ class Wanted:
 class Statistics:
     """One tensor, filled in by Plan.observe().
 
-    histogram_arrays: positive, negative.  channel_arrays: count, minima, maxima,
-    peaks, total, squares.  Either is empty if not wanted.  struct: points to all of
-    them, in memory of `owner`.
+    bins: (2, 2048), positive and negative.  sums: of the channels.  Either is empty if
+    not wanted.  struct: points to both, in memory of `owner`.
     """
 
-    wanted: Wanted
-    histogram_arrays: tuple[UInt64Array, ...]
-    channel_arrays: tuple[Array, ...]
+    bins: UInt64Array
+    sums: ChannelStatistics
     struct: Any
     owner: Any
 
     def histogram(self) -> Histogram:
         """The histogram of all values so far; further values change its arrays."""
-        positive, negative = self.histogram_arrays
+        positive, negative = self.bins
         return Histogram(
             exponent=self.struct.exponent,
             positive=positive,
@@ -62,15 +63,7 @@ class Statistics:
 
     def channels(self) -> ChannelStatistics:
         """A copy of the channel statistics of all values so far."""
-        count, minima, maxima, peaks, total, squares = self.channel_arrays
-        return ChannelStatistics(
-            count=count.astype(np.int64),
-            minimum=minima.astype(np.float32),
-            maximum=maxima.astype(np.float32),
-            quietest=peaks.astype(np.float32),
-            total=total.astype(np.uint64),
-            squares=squares.astype(np.uint64),
-        )
+        return join([self.sums])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,36 +106,16 @@ def bank(wanted: Sequence[Wanted]) -> Bank:
 
 def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
     struct = owner + index
-    bins: tuple[UInt64Array, ...] = ()
-    sums: tuple[Array, ...] = ()
     struct.exponent = MIN_EXPONENT
     struct.minimum, struct.maximum = np.inf, -np.inf
+    bins = np.zeros((2, BINS if wanted.histogram else 0), np.uint64)
+    sums = empty(wanted.channels if wanted.per_channel else 0)
     if wanted.histogram:
-        bins = (
-            np.zeros(BINS, dtype=np.uint64),
-            np.zeros(BINS, dtype=np.uint64),
-        )
         struct.positive, struct.negative = map(pointer, bins)
     if wanted.per_channel:
-        channels = wanted.channels
-        sums = (
-            np.zeros(channels, dtype=np.int64),
-            np.full(channels, np.inf, dtype=np.float32),
-            np.full(channels, -np.inf, dtype=np.float32),
-            np.full(channels, np.inf, dtype=np.float32),
-            np.zeros((channels, WORDS), dtype=np.uint64),
-            np.zeros((channels, WORDS), dtype=np.uint64),
-        )
-        fields = ("count", "minima", "maxima", "peaks", "total", "squares")
-        for name, array in zip(fields, sums, strict=True):
-            setattr(struct, name, pointer(array))
-    return Statistics(
-        wanted=wanted,
-        histogram_arrays=bins,
-        channel_arrays=sums,
-        struct=struct,
-        owner=owner,
-    )
+        for name, ours in zip(SUMS, FIELDS, strict=True):
+            setattr(struct, name, pointer(getattr(sums, ours)))
+    return Statistics(bins=bins, sums=sums, struct=struct, owner=owner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,15 +32,10 @@ class Extreme:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Observed:
-    """Statistics of one tensor.
+class TensorObservation:
+    """Statistics of one tensor.  smallest, largest: None without a finite value."""
 
-    histogram: None unless the tensor is a source.  channels: None unless it is one of
-    channel_tensors().  smallest, largest: None without a finite value or a histogram.
-    """
-
-    histogram: Histogram | None
-    channels: ChannelStatistics | None
+    histogram: Histogram
     smallest: Extreme | None
     largest: Extreme | None
 
@@ -140,31 +135,33 @@ class Observer:
         self._smallest.add(seen.sample_minimum, seen.sample_argmin, digest)
         self._largest.add(-seen.sample_maximum, seen.sample_argmax, digest)
 
-    def result(self) -> dict[str, Observed]:
+    def result(
+        self,
+    ) -> tuple[dict[str, TensorObservation], dict[str, ChannelStatistics]]:
         """The statistics of all samples so far, by tensor; empty before the first.
 
-        A later add() changes them.
+        First of the sources, then of the channels of channel_tensors().  A later add()
+        changes the histograms.
         """
         if self._bank is None:
-            return {}
+            return {}, {}
         taken = dict(zip(self._names, self._bank.each, strict=True))
-        sums = {name: taken[name].channels() for name in self._summed}
-        joined = {
-            name: join([sums[part] for part in self._parts(name)])
-            for name in self._channels
-        }
-        histograms = {name: taken[name].histogram() for name in self._histograms}
         smallest = self._extremes(self._smallest, 1)
         largest = self._extremes(self._largest, -1)
-        return {
-            name: Observed(
-                histogram=histograms.get(name),
-                channels=joined.get(name),
+        tensors = {
+            name: TensorObservation(
+                histogram=taken[name].histogram(),
                 smallest=smallest.get(name),
                 largest=largest.get(name),
             )
-            for name in {**histograms, **joined}
+            for name in self._histograms
         }
+        sums = {name: taken[name].channels() for name in self._summed}
+        channels = {
+            name: join([sums[part] for part in self._parts(name)])
+            for name in self._channels
+        }
+        return tensors, channels
 
     def origins(self, name: str) -> list[tuple[str, Activation]]:
         """The tensors given to add() that hold the channels of `name`, in order.

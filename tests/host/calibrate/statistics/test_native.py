@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calibrator's C library against its twins, and how it is found."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
@@ -39,8 +41,8 @@ def test_the_same_integers_as_the_twins(shape, activation):
     after = [activated(x, activation) for x in samples]
     wanted = [
         (
-            reduce_with(histogram.merge, map(numpy_statistics.histogram_of, values)),
-            reduce_with(channels.merge, map(numpy_statistics.channels_of, values)),
+            reduce(histogram.merge, map(numpy_statistics.histogram_of, values)),
+            reduce(channels.merge, map(numpy_statistics.channels_of, values)),
         )
         for values in (samples, after)
     ]
@@ -49,13 +51,6 @@ def test_the_same_integers_as_the_twins(shape, activation):
         for statistics, (bins, sums) in zip(got, wanted, strict=True):
             assert facts(statistics.histogram()) == facts(bins)
             assert facts(statistics.channels()) == facts(sums)
-
-
-def reduce_with(merge, parts):
-    first, *rest = parts
-    for part in rest:
-        first = merge(first, part)
-    return first
 
 
 def test_a_slope_that_overflows():

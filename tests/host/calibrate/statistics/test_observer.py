@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The observer gives what onnxruntime's own tensors give, though it asks for few."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
@@ -81,27 +83,25 @@ def test_all_is_as_if_every_tensor_had_been_asked_for(path):
     everything = {*graph.tensors, *pre_activations(graph)} - {"x"}
     reference = Reference(path, everything)
     runs = [{"x": x, **reference.run({"x": x})} for x in SAMPLES]
-    got = observed(path)
-    assert set(got) >= {"x", "r1", "r2", "r3", "r4", "cat", "n4", "y"}
-    for name, one in got.items():
-        values = [run[name].reshape(1, run[name].shape[1], -1) for run in runs]
-        if one.histogram is not None:
-            want = histogram.empty()
-            for value in values:
-                want = histogram.merge(want, numpy_statistics.histogram_of(value))
-            assert facts(one.histogram) == facts(want), name
-            everyone = np.stack(values)
-            for extreme, chosen in (
-                (one.smallest, everyone.min()), (one.largest, everyone.max()),
-            ):  # fmt: skip
-                sample, _, channel, _ = np.argwhere(everyone == chosen)[0]
-                found = (extreme.value, int(extreme.sample, 16), extreme.channel)
-                assert found == (chosen, sample, channel), name
-        if one.channels is not None:
-            sums = channels.empty(values[0].shape[1])
-            for value in values:
-                sums = channels.merge(sums, numpy_statistics.channels_of(value))
-            assert facts(one.channels) == facts(sums), name
+    tensors, sums = observed(path)
+    assert {*tensors, *sums} >= {"x", "r1", "r2", "r3", "r4", "cat", "n4", "y"}
+    seen = {
+        name: [run[name].reshape(1, run[name].shape[1], -1) for run in runs]
+        for name in {*tensors, *sums}
+    }
+    for name, one in tensors.items():
+        parts = map(numpy_statistics.histogram_of, seen[name])
+        assert facts(one.histogram) == facts(reduce(histogram.merge, parts)), name
+        everyone = np.stack(seen[name])
+        for extreme, chosen in (
+            (one.smallest, everyone.min()), (one.largest, everyone.max()),
+        ):  # fmt: skip
+            sample, _, channel, _ = np.argwhere(everyone == chosen)[0]
+            found = (extreme.value, int(extreme.sample, 16), extreme.channel)
+            assert found == (chosen, sample, channel), name
+    for name, one in sums.items():
+        parts = map(numpy_statistics.channels_of, seen[name])
+        assert facts(one) == facts(reduce(channels.merge, parts)), name
 
 
 def test_results_of_runs_that_share_memory(path):
@@ -133,22 +133,18 @@ def test_a_batch_has_the_statistics_of_its_elements(path):
             name: np.concatenate([run[name] for run in three]) for name in runs[0]
         }
         observer.add(values, sample=f"s{number}", digest=f"{number:064x}")
-    got = observer.result()
-    assert got.keys() == alone.keys()
-    for name, each in got.items():
-        want = alone[name]
-        if each.histogram is not None:
-            assert facts(each.histogram) == facts(want.histogram)
-            assert (each.smallest.value, each.largest.value) == (
-                want.smallest.value,
-                want.largest.value,
+    (tensors, sums), (want, want_sums) = observer.result(), alone
+    assert (tensors.keys(), sums.keys()) == (want.keys(), want_sums.keys())
+    for name, each in tensors.items():
+        assert facts(each.histogram) == facts(want[name].histogram)
+        assert each.smallest.value == want[name].smallest.value
+        assert each.largest.value == want[name].largest.value
+    for name, each in sums.items():
+        for field in ("count", "minimum", "maximum"):
+            one, other = (getattr(e, field) for e in (each, want_sums[name]))
+            assert np.array_equal(one, other)
+        for field in ("total", "squares"):
+            one, other = (
+                channels.integers(getattr(e, field)) for e in (each, want_sums[name])
             )
-        if each.channels is not None:
-            for field in ("count", "minimum", "maximum"):
-                one, other = (getattr(e.channels, field) for e in (each, want))
-                assert np.array_equal(one, other)
-            for field in ("total", "squares"):
-                one, other = (
-                    channels.integers(getattr(e.channels, field)) for e in (each, want)
-                )
-                assert one == pytest.approx(other, rel=1e-9)
+            assert one == pytest.approx(other, rel=1e-9)
