@@ -28,11 +28,11 @@ from neon8.evaluate.evaluate import float_outputs, reading_of
 from neon8.evaluate.labels import check_labels, hint
 from neon8.evaluate.measure import Figures, Judge, Sheet, before_softmax, running
 from neon8.evaluate.metrics import Evaluation, Tally, summary, tally_of
-from neon8.evaluate.network import Network, open_network
+from neon8.evaluate.network import Network, judge_of, open_network
 from neon8.evaluate.ranking import Gain, rank_figures
 from neon8.evaluate.runner import FloatRunner
 from neon8.evaluate.scores import Reading
-from neon8.evaluate.tasks import Judged, Setup, TaskFigures
+from neon8.evaluate.tasks import Judged, TaskFigures
 from neon8.evaluate.there import Check, checks
 from neon8.graph.maker import maker
 from neon8.ir.graph import Graph
@@ -237,8 +237,8 @@ class _Here:
     """
 
     def __init__(self, network: Network, programs: Mapping[bytes, _Measured]) -> None:
-        file, self._whole = network.file, network.graph
-        graph = before_softmax(self._whole)
+        file, self.network = network.file, network
+        graph = before_softmax(network.graph)
         reference = Reference(file, graph.outputs)
 
         def run(arrays: Arrays) -> Arrays:
@@ -262,12 +262,6 @@ class _Here:
         for content in self._files:
             check(content, self.waiting, self._name)
         self.waiting.clear()
-
-    def begin(self, asked: JudgeSettings, wanted: Arrays, *, labelled: bool) -> Judge:
-        """What compares the outputs, by those of the first sample."""
-        inputs, made = self.float.inputs, self.float.maker
-        setup = Setup.of(asked, inputs, made, labelled=labelled)
-        return Judge.of(self._whole, setup, wanted)
 
 
 def _measure(
@@ -302,7 +296,8 @@ def _measure(
         check_labels(sample, wanted[0], rows)
         read = read or reading_of(here.float, given, rows)
         if here.judge is None:
-            here.judge = here.begin(asked, given, labelled=bool(sample.labels))
+            labelled = bool(sample.labels)
+            here.judge = judge_of(here.network, asked, given, labelled=labelled)
             for one in programs.values():
                 one.judged.begin(here.judge.tasks, sample.name)
         exact += tally(sample, wanted, wanted)

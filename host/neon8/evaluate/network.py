@@ -207,37 +207,43 @@ def logits_of(network: Network, samples: Sequence[Arrays]) -> list[Arrays]:
     return found
 
 
+def judge_of(
+    network: Network, asked: JudgeSettings, wanted: Arrays, *, labelled: bool = False
+) -> Judge:
+    """What compares outputs, told by those of a sample in float.  DataError.
+
+    wanted: before a final Softmax.
+    """
+    inputs, operator = as_inputs(network.graph), partial(maker, network.file)
+    setup = Setup.of(asked, inputs, operator, labelled=labelled)
+    return Judge.of(network.graph, setup, wanted)
+
+
 def bench_of(
     network: Network,
     samples: Sequence[Arrays],
-    wanted: Sequence[Arrays],
     judge: JudgeSettings,
     *,
+    wanted: Sequence[Arrays] | None = None,
     labels: Sequence[Labels] = (),
     tick: Callable[[], None] = nothing,
     price: Callable[[bytes], float] | None = None,
 ) -> AnyBench:
     """What measures tables on samples, each at its own shape.
 
-    wanted: the outputs of the float network before a final Softmax.  price: of a .n8
-    file, milliseconds, if they count.  DataError: the
-    metric does not fit them.
+    wanted: as logits_of() gives them, if they are known.  price: of a .n8 file,
+    milliseconds, if they count.  DataError: the metric does not fit the outputs.
     """
+    exact = logits_of(network, samples) if wanted is None else wanted
     parts = []
     for places in by_shape(samples):
         here = network.at(samples[places[0]])
-        setup = Setup.of(
-            judge,
-            as_inputs(here.graph),
-            partial(maker, here.file),
-            labelled=any(labels[:1]),
-        )
         bench = Bench(
             graph=before_softmax(here.graph),
             samples=[samples[at] for at in places],
-            wanted=[wanted[at] for at in places],
+            wanted=[exact[at] for at in places],
             tick=tick,
-            judge=Judge.of(here.graph, setup, wanted[places[0]]),
+            judge=judge_of(here, judge, exact[places[0]], labelled=any(labels[:1])),
             labels=[labels[at] for at in places] if labels else (),
             price=price,
         )

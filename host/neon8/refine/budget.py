@@ -19,13 +19,11 @@ from itertools import count
 from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
-from neon8.data.inputs import Shape
 from neon8.errors import CompileError
-from neon8.evaluate.measure import AnyBench, Bench, Figures, before_softmax
+from neon8.evaluate.measure import AnyBench, Figures, before_softmax
 from neon8.evaluate.network import Network, bench_of
 from neon8.evaluate.ranking import changes, rank_figures
 from neon8.files import write_atomic
-from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
 from neon8.ir.groups import groups_of
 from neon8.operators.conversion import RequantizeOp
@@ -87,24 +85,17 @@ def more_bits(
     CompileError: the network or the plain table is refused.  DataError.
     """
     ranking, held = divided(samples)
+    runs = count(1)
+
+    def tick(*_: object) -> None:
+        watch(next(runs), None)
+
+    watch(0, None)
+    meter = Meter(network, table, ranking)
+    wanted = [meter.wanted(sample) for sample in held]
+    bench = bench_of(network, held, judge, wanted=wanted, tick=tick, price=price)
     graph = before_softmax(network.graph)
-
-    def bench(wanted: Sequence[Arrays], tick: Callable[[], None]) -> AnyBench:
-        return bench_of(network, held, wanted, judge, tick=tick, price=price)
-
-    def at(shapes: dict[str, Shape]) -> tuple[ModelLike, Graph]:
-        here = network.at_shapes(shapes)
-        return here.file, before_softmax(here.graph)
-
-    found = _Search(
-        Meter(network.file, graph, table, ranking, at=at),
-        graph,
-        table,
-        goal,
-        held,
-        bench,
-        watch,
-    ).run()
+    found = _Search(meter, bench, graph, table, goal, tick).run()
     if goal.curve is not None:
         content = {
             "format": FORMAT,
@@ -126,30 +117,6 @@ def divided(samples: Sequence[Kept]) -> tuple[list[Arrays], list[Arrays]]:
     return inputs[:first], inputs[first:][-HELD:]
 
 
-def search(
-    model: ModelLike,
-    graph: Graph,
-    table: ScaleTable,
-    goal: RefineSettings,
-    *,
-    ranking: Sequence[Arrays],
-    held: Sequence[Arrays],
-    price: Callable[[bytes], float] | None = None,
-    watch: Watch = nobody,
-) -> Found:
-    """Give more bits where they gain most, until the goal is reached or nothing gains.
-
-    graph: of the file, as before_softmax() leaves it.  ranking: samples by which groups
-    are ranked; held: by which the compiled network is measured, by SQNR alone.
-    """
-
-    def bench(wanted: Sequence[Arrays], tick: Callable[[], None]) -> AnyBench:
-        return Bench(graph=graph, samples=held, wanted=wanted, tick=tick, price=price)
-
-    meter = Meter(model, graph, table, ranking)
-    return _Search(meter, graph, table, goal, held, bench, watch).run()
-
-
 class _Search:
     """The state of one search, in ratios of noise to signal.
 
@@ -161,19 +128,16 @@ class _Search:
     def __init__(
         self,
         meter: Meter,
+        bench: AnyBench,
         graph: Graph,
         table: ScaleTable,
         goal: RefineSettings,
-        held: Sequence[Arrays],
-        bench: Callable[[Sequence[Arrays], Callable[[], None]], AnyBench],
-        watch: Watch,
+        tick: Callable[..., None],
     ) -> None:
+        """meter, bench: on samples that rank, and that measure.  tick: for each run."""
         self._graph, self._table, self._goal = graph, table, goal
-        self._watch, self._runs = watch, count(1)
+        self._meter, self._bench, self._tick = meter, bench, tick
         self._group_of = groups_of(graph, table.tensors)
-        self._meter = meter
-        exact = [self._meter.wanted(sample) for sample in held]
-        self._bench = bench(exact, self._tick)
         wide = with_wide_weights(table, graph, self._meter.layers)
         self._layers = {
             weights_of(name): name
@@ -200,13 +164,12 @@ class _Search:
 
     def run(self) -> Found:
         """Search until the goal is reached or nothing gains, then drop what it can."""
-        self._watch(0, None)
         plain = self._verified({}, (), "")
         simulated, ceiling = self._simulated([{}, self._floats])
         self._now = ratio_of(simulated)
-        alone = self._meter.alone(runs=MOST * RANKING, watch=lambda *_: self._tick())
+        alone = self._meter.alone(runs=MOST * RANKING, watch=self._tick)
         layers = self._layers.values()
-        weights = self._meter.alone_in_weights(layers, watch=lambda *_: self._tick())
+        weights = self._meter.alone_in_weights(layers, watch=self._tick)
         alone |= {weights_of(name): each for name, each in weights.items()}
         worst = sorted(weights, key=lambda name: weights[name])[:WORST]
         self._left += ((weights_of(name),) for name in worst)
@@ -359,9 +322,7 @@ class _Search:
                     if kind == FLOAT:
                         del scales[name]
             settings.append(scales)
-        return self._meter.sqnr(
-            settings, wide, count=count, watch=lambda *_: self._tick()
-        )
+        return self._meter.sqnr(settings, wide, count=count, watch=self._tick)
 
     def _wide(self, chosen: Chosen) -> frozenset[str]:
         """The layers with weights of int16."""
@@ -388,9 +349,6 @@ class _Search:
         table = with_bits(self._table, self._graph, self._group_of, bits)
         table = in_float32(table, self._group_of, floats) if floats else table
         return with_wide_weights(table, self._graph, self._wide(chosen))
-
-    def _tick(self) -> None:
-        self._watch(next(self._runs), None)
 
 
 def _without(chosen: Chosen, gone: str) -> Chosen:

@@ -22,14 +22,10 @@ from neon8.data.arrays import Arrays
 from neon8.data.inputs import Shape, batch_of
 from neon8.data.samples import Data, Sample
 from neon8.errors import CompileError, DataError
-from neon8.evaluate.measure import Judge, Sheet, before_softmax, by_shape, sqnr_of
+from neon8.evaluate.measure import Judge, Sheet, by_shape, sqnr_of
 from neon8.evaluate.metrics import by_row, top1
-from neon8.evaluate.network import Network, bench_of, open_network, saved
-from neon8.evaluate.tasks import Setup
+from neon8.evaluate.network import Network, bench_of, judge_of, open_network, saved
 from neon8.evaluate.there import checks, with_all_tensors
-from neon8.graph.maker import maker
-from neon8.graph.onnx_file import ModelLike
-from neon8.ir.graph import Graph
 from neon8.ir.groups import groups_of
 from neon8.machines import NATIVE
 from neon8.quant import reasons, table_json
@@ -159,8 +155,8 @@ def diagnose_model(
     bench = bench_of(
         network,
         inputs_of,
-        run.exact,
         settings.judge,
+        wanted=run.exact,
         labels=[sample.labels for sample in run.samples],
     )
     trials = Trials(scales, bench, run.sheet.figures(bench.cost(scales)))
@@ -257,12 +253,7 @@ def _alone(run: "_Run", progress: Progress) -> dict[str, float]:
     if not any(tensor.dtype in INTEGERS for tensor in both.program.tensors.values()):
         return {}
     samples = [sample.inputs for sample in run.samples]
-
-    def at(shapes: dict[str, Shape]) -> tuple[ModelLike, Graph]:
-        here = both.network.at_shapes(shapes)
-        return here.file, before_softmax(here.graph)
-
-    meter = Meter(both.network.file, both.graph, both.table, samples, at=at)
+    meter = Meter(both.network, both.table, samples)
     found = meter.alone(runs=RUNS, watch=partial(progress, "tensors"))
     return {
         name: found[group] for group, names in meter.groups.items() for name in names
@@ -356,14 +347,10 @@ class _Run:
                     "finite; check the input's range and the network"
                 )
         if here.judge is None:
-            network = here.pair.network
-            setup = Setup.of(
-                self._judge,
-                here.pair.reference.inputs,
-                partial(maker, network.file),
-                labelled=bool(sample.labels),
+            labelled = bool(sample.labels)
+            here.judge = judge_of(
+                here.pair.network, self._judge, exact, labelled=labelled
             )
-            here.judge = Judge.of(network.graph, setup, exact)
         self.sheet.judge = here.judge
         self.sheet.add(exact, given, sample.labels)
         first = self.pair.graph.outputs[0]

@@ -29,14 +29,12 @@ from neon8.quant.scale_table import ScaleTable
 class Pair:
     """A network in float and in int8.
 
-    network: what it is of.  graph: float, without a final Softmax; whole: with it.
-     forms: tensor of the program
-    -> tensor of the graph that it holds, the int8 form where there are two.
+    network: what it is of.  graph: float, without a final Softmax.  forms: tensor of
+    the program -> tensor of the graph that it holds, the int8 form where there are two.
     """
 
     network: Network
     graph: Graph
-    whole: Graph
     table: ScaleTable
     program: Program
     reference: Reference
@@ -66,8 +64,7 @@ def pair(network: Network, table: ScaleTable) -> Pair:
 
     GraphError; CompileError: the table does not fit.
     """
-    whole = network.graph
-    graph = before_softmax(whole)
+    graph = before_softmax(network.graph)
     program = lower(graph, table)
     forms = _forms(graph, program)
     wanted = dict.fromkeys((*forms.values(), *graph.outputs))
@@ -76,7 +73,6 @@ def pair(network: Network, table: ScaleTable) -> Pair:
     return Pair(
         network=network,
         graph=graph,
-        whole=whole,
         table=table,
         program=program,
         reference=reference,

@@ -6,7 +6,7 @@ rounded, which shows where noise comes from, and SQNR with all but this group ro
 which shows what more bits for it would gain.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,13 +21,12 @@ from neon8.calibrate.run.threads import usable
 from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
 from neon8.data.inputs import Shape
-from neon8.evaluate.measure import sqnr_of, squares_of
-from neon8.graph.onnx_file import ModelLike
-from neon8.ir.graph import Graph
+from neon8.evaluate.measure import before_softmax, sqnr_of, squares_of
+from neon8.evaluate.network import Network
 from neon8.ir.groups import groups_of
 from neon8.ir.program import Program
 from neon8.operators.conversion import QuantizeOp
-from neon8.operators.convolution import convolutions, int8_layers
+from neon8.operators.convolution import Conv2d, convolutions, int8_layers
 from neon8.quant.scale_table import ScaleTable, TensorScale
 from neon8.rewrite.bias import corrected
 from neon8.rewrite.equalization import equalized, restored
@@ -78,27 +77,18 @@ def rounded_weights(program_: Program) -> frozenset[str]:
 class Meter:
     """Measures SQNR of the network's outputs under any setting, on the same samples.
 
-    Logits are centred, as what all classes share decides nothing. With several outputs
-    the mean of their noise to signal ratios counts.
+    Outputs are logits, without a final Softmax, and centred, as what all classes share
+    decides nothing. With several the mean of their noise to signal ratios counts.
 
     groups: scale group -> its tensors that the int8 network rounds.  plain: the scales
     of these tensors in the table.  layers: names of the layers with int8 weights.
     """
 
     def __init__(
-        self,
-        model: ModelLike,
-        graph: Graph,
-        table: ScaleTable,
-        samples: Sequence[Arrays],
-        *,
-        at: Callable[[dict[str, Shape]], tuple[ModelLike, Graph]] | None = None,
+        self, network: Network, table: ScaleTable, samples: Sequence[Arrays]
     ) -> None:
-        """graph: of the file, as before_softmax() leaves it: outputs are logits then.
-
-        samples: inputs by name, one or more.  at: file and graph at the shapes of a
-        sample, where they differ.  CompileError, GraphError.
-        """
+        """samples: inputs by name, one or more.  CompileError, GraphError."""
+        graph = before_softmax(network.graph)
         lowered = lower(graph, table)
         tensors = rounded_tensors(lowered, table)
         self.plain: Setting = {name: table.tensors[name] for name in tensors}
@@ -119,18 +109,20 @@ class Meter:
             for node, old in both
             if node is not old or node.name in self._rounded
         }
-        simulator = partial(
-            Simulator,
-            tensors=tensors,
-            outputs=graph.outputs,
-            factors={name: entry.factors for name, entry in self.plain.items()},
-        )
-        of_shape = at or (lambda _: (model, graph))
-        layers = self._exact.values()
-        self._simulators = AtShapes(
-            lambda shapes: simulator(*of_shape(shapes), layers=layers)
-        )
-        self._references = AtShapes(lambda shapes: simulator(*of_shape(shapes)))
+
+        def simulator(shapes: dict[str, Shape], layers: Iterable[Conv2d]) -> Simulator:
+            here = network.at_shapes(shapes)
+            return Simulator(
+                here.file,
+                before_softmax(here.graph),
+                tensors=tensors,
+                layers=layers,
+                outputs=graph.outputs,
+                factors={name: entry.factors for name, entry in self.plain.items()},
+            )
+
+        self._simulators = AtShapes(partial(simulator, layers=self._exact.values()))
+        self._references = AtShapes(partial(simulator, layers=()))
         self._wanted: dict[int, Arrays] = {}
 
     def alone(

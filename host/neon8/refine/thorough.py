@@ -20,7 +20,7 @@ from neon8.calibrate.run.shaped import shapes_of
 from neon8.calibrate.statistics.observer import pre_activations
 from neon8.data.few import Kept
 from neon8.evaluate.measure import Figures, before_softmax
-from neon8.evaluate.network import Network, bench_of, logits_of
+from neon8.evaluate.network import Network, bench_of
 from neon8.evaluate.ranking import Ranking, rank_figures
 from neon8.evaluate.runner import as_float32
 from neon8.graph.onnx_file import OnnxFile
@@ -112,9 +112,7 @@ def best_of(
     layers = layers_of(logits, table)
     if not choosing or not layers:
         return Found(trials=(), choosing=0, judging=0)
-    inputs = [each.inputs for each in judging]
-    wanted = logits_of(network, inputs)
-    bench = bench_of(network, inputs, wanted, judge)
+    bench = bench_of(network, [each.inputs for each in judging], judge)
     seen = seen_in_float(file, graph, choosing)
     done, total = count(1), len(CHOICES) * len(layers)
     watch(0, total)
@@ -177,11 +175,6 @@ def seen_in_float(file: OnnxFile, graph: Graph, samples: Iterable[Kept]) -> list
         one = Seen(digest=each.digest, inputs=inputs, means=means, pixels=pixels)
         found.append(one)
     return found
-
-
-def _map(values: Array) -> Array:
-    """A tensor of any rank as N C H W."""
-    return values.reshape(nchw(values.shape))
 
 
 def _pixels(values: Array, digest: str) -> FloatArray:

@@ -58,15 +58,11 @@ def marked(table):
 def test_one_after_the_other(path, tmp_path, monkeypatch):
     output = tmp_path / "net.scales.json"
     monkeypatch.setattr(thorough, "noted", lambda _found, table: marked(table))
+    search = budget.more_bits
 
-    def more_bits(network, table, samples, goal, *, judge, price, watch):
+    def more_bits(*given, judge, price, watch):
         assert (judge, price) == (settings.judge, None)
-        found = budget.search(
-            *(network.file, network.graph, table, goal),
-            ranking=[each.inputs for each in samples],
-            held=[each.inputs for each in samples],
-            watch=watch,
-        )
+        found = search(*given, judge=judge, watch=watch)
         return replace(found, table=marked(found.table))
 
     monkeypatch.setattr(budget, "more_bits", more_bits)

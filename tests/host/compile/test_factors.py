@@ -14,6 +14,7 @@ from neon8.compile import oracle, writer
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.evaluate.measure import sqnr_of, squares_of
+from neon8.evaluate.network import open_network
 from neon8.formats.qdq import write as qdq
 from neon8.graph.importer import load
 from neon8.operators.arithmetic import Multiply
@@ -191,7 +192,7 @@ def test_qdq_file_computes_the_same(made):
 def test_simulation_and_diagnosis_know_them(made):
     path, plain, table = made
     inputs = [{"x": x} for x in samples(8)]
-    meter = Meter(path, load(path), table, inputs)
+    meter = Meter(open_network(path), table, inputs)
     (simulated,) = meter.sqnr([meter.plain])
     assert abs(simulated - int8_db(path, table)) < 1
     assert min(meter.alone().values()) > GOOD

@@ -52,13 +52,13 @@ def test_a_bench_measures_each_sample_at_its_size(made):
     samples = [{"x": x} for x in samples_of(7)]
     network = network_of(path, table)
     wanted = logits_of(network, samples)
-    bench = bench_of(network, samples, wanted, DEFAULTS.judge)
+    bench = bench_of(network, samples, DEFAULTS.judge)
     assert isinstance(bench, MixedBench)
     together = bench.measure(table)
     costs = []
     for at, (sample, want) in enumerate(zip(samples, wanted, strict=True)):
         alone = open_network(path, shapes={"x": sample["x"].shape})
-        one = bench_of(alone, [sample], [want], DEFAULTS.judge).measure(table)
+        one = bench_of(alone, [sample], DEFAULTS.judge, wanted=[want]).measure(table)
         np.testing.assert_array_equal(together.squares[at], one.squares[0])
         costs.append(one.cost)
     assert together.cost == bench.cost(table) == sum(costs) // len(costs)

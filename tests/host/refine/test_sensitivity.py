@@ -11,15 +11,16 @@ from hard_nets import HARD, images
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.compiler import compile_model
 from neon8.evaluate.measure import sqnr_of
+from neon8.evaluate.network import open_network
 from neon8.refine.sensitivity import Meter
 from neon8.rewrite.rounding import packed
 from neon8.runtime import Model
 
 
 def meter_of(hard, count=8):
-    path, graph, table = hard
+    path, _, table = hard
     inputs = [{"x": image[np.newaxis]} for image in images(count)]
-    return Meter(path, graph, table, inputs), inputs
+    return Meter(open_network(path), table, inputs), inputs
 
 
 def test_knows_what_is_rounded(hard):
@@ -90,7 +91,7 @@ def test_weights_that_were_chosen(hard):
     layers = {**table.layers, "n2": replace(entry, rounding="chosen", levels=bits)}
     inputs = [{"x": image[np.newaxis]} for image in images(8)]
     plain, other = (
-        Meter(path, graph, each, inputs).sqnr([{}])[0]
+        Meter(open_network(path), each, inputs).sqnr([{}])[0]
         for each in (table, replace(table, layers=layers))
     )
     assert other < plain - 2
