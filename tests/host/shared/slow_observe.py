@@ -4,8 +4,9 @@
 python slow_observe.py SECONDS KILL ARGUMENTS...
 python slow_observe.py serve
 
-The second form has all imported when a line of JSON [SECONDS, KILL, ARGUMENTS...] is
-read: it forks, answers with the process id, and at the next line with its status.
+The second form has all imported when a line of JSON [FILE, SECONDS, KILL, ARGUMENTS...]
+is read: it forks, answers with the process id, and at the next line, [], with its
+status. FILE is for what the run writes to standard error.
 
 Each new sample takes SECONDS. KILL: "never", "sample:N" (SIGKILL while the N-th sample
 that is new to this process is observed), "write:N" (in the middle of the N-th writing
@@ -74,15 +75,17 @@ def main(seconds, kill, *arguments):
 
 
 def serve():
-    import neon8.cli.observe  # noqa: F401 - what each run would import
+    import neon8.calibrate.run.run  # noqa: F401 - what each run would import
 
     for line in sys.stdin:
         process = os.fork()
         if process == 0:
-            os.dup2(2, 1)
             status = 1
+            file, *words = json.loads(line)
+            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+            os.dup2(2, 1)
             try:
-                status = main(*json.loads(line))
+                status = main(*words)
             finally:
                 os._exit(status)
         print(process, flush=True)
