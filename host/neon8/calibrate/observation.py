@@ -188,6 +188,16 @@ def _settings(
     ]
 
 
+def check_model(observation: Observation, digest: str, where: object) -> None:
+    """CalibrationError unless it is of the model at `where`, which has this digest."""
+    if observation.model_digest != digest:
+        raise CalibrationError(
+            f"{where}: the calibration file is of another model, "
+            f"{observation.model_name} ({observation.model_digest[:12]}..., not "
+            f"{digest[:12]}...); observe this one"
+        )
+
+
 def structure(observation: Observation) -> Any:
     """Everything that must be equal before a merge, as a comparable value."""
     return (

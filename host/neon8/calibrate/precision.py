@@ -18,8 +18,6 @@ Precision = Mapping[str, str]
 """Name of a tensor, or of a layer for its output -> one of PRECISIONS; of a layer, for
 its weights, -> WEIGHTS16."""
 
-NOTHING: Precision = {}
-
 
 def resolve(
     wanted: Precision, observation: Observation, graph: Graph | None

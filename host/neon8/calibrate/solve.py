@@ -11,7 +11,7 @@ import numpy as np
 
 from neon8.calibrate.fast import fast as with_winograd
 from neon8.calibrate.fast import narrower
-from neon8.calibrate.observation import Observation
+from neon8.calibrate.observation import Observation, check_model
 from neon8.calibrate.overrides import Entry, Overrides, resolve
 from neon8.calibrate.overrides import load as load_overrides
 from neon8.calibrate.precision import INT16, bits_of, finished, wide_layers
@@ -67,12 +67,8 @@ def solve_quietly(
     settings: SolveSettings = USUAL,
 ) -> ScaleTable:
     """Choose all scales as solve() does, without the warnings."""
-    if graph is not None and observation.model_digest != graph.digest:
-        raise CalibrationError(
-            f"{graph.name}: the calibration file is of another model, "
-            f"{observation.model_name} ({observation.model_digest[:12]}..., not "
-            f"{graph.digest[:12]}...); observe this one"
-        )
+    if graph is not None:
+        check_model(observation, graph.digest, graph.name)
     if graph is None and settings.fast:
         text = "what int8 Winograd costs cannot be told without the network"
         raise CalibrationError(f"fast: {text}; give it, too")

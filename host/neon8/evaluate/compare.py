@@ -15,7 +15,7 @@ from typing import Any
 
 from neon8 import text
 from neon8.arrays import Array
-from neon8.calibrate.observation import Observation
+from neon8.calibrate.observation import Observation, check_model
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.run.shaped import AtShapes, shapes_of
 from neon8.calibrate.solve import solve_quietly, with_overrides
@@ -23,7 +23,7 @@ from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
 from neon8.data.inputs import batch_of
 from neon8.data.samples import Data, Sample
-from neon8.errors import CalibrationError, CompileError, DataError
+from neon8.errors import CompileError, DataError
 from neon8.evaluate.evaluate import float_outputs, reading_of
 from neon8.evaluate.labels import check_labels, hint
 from neon8.evaluate.measure import Figures, Judge, Sheet, before_softmax, running
@@ -134,13 +134,7 @@ def compare(
     network = open_network(
         model, shapes=settings.network.shapes, usual=observation.usual_shapes
     )
-    digest = network.graph.digest
-    if observation.model_digest != digest:
-        raise CalibrationError(
-            f"{model}: the calibration file is of another model, "
-            f"{observation.model_name} ({observation.model_digest[:12]}..., not "
-            f"{digest[:12]}...); observe this one"
-        )
+    check_model(observation, network.graph.digest, model)
     solved = before_softmax(network.graph)
     tables = {
         (method, scheme): solve_quietly(

@@ -219,7 +219,7 @@ def _pair(outputs: Mapping[str, Array]) -> tuple[str, str] | None:
     tables = {name: table_of(array) for name, array in outputs.items()}
     boxes = [n for n, t in tables.items() if t.shape[1] == BOX and len(t) >= ANCHORS]
     if len(boxes) == 2:
-        boxes = [n for n in boxes if not _distributions(tables[n])]
+        boxes = [n for n in boxes if not are_distributions(tables[n])]
     if len(boxes) != 1:
         return None
     scores = [
@@ -230,9 +230,10 @@ def _pair(outputs: Mapping[str, Array]) -> tuple[str, str] | None:
     return (boxes[0], scores[0]) if len(scores) == 1 else None
 
 
-def _distributions(table: DoubleArray) -> bool:
-    """True for rows of a Softmax."""
-    return bool(table.min() >= 0 and abs(table.sum(axis=1) - 1).max() <= SUM_TOLERANCE)
+def are_distributions(table: DoubleArray) -> bool:
+    """True for shares that add up to 1 along the last axis, as those of a Softmax."""
+    sums = table.sum(axis=-1)
+    return bool(table.min() >= 0 and abs(sums - 1).max() <= SUM_TOLERANCE)
 
 
 def _single(
@@ -315,7 +316,7 @@ def _form(boxes: DoubleArray) -> str:
 
 def _background(scores: DoubleArray) -> str:
     """Scores of a Softmax have a background: what most anchors see."""
-    if scores.shape[1] < 2 or not _distributions(scores):
+    if scores.shape[1] < 2 or not are_distributions(scores):
         return NONE
     best = scores.argmax(axis=1)
     first, last = (np.count_nonzero(best == c) for c in (0, scores.shape[1] - 1))

@@ -21,7 +21,7 @@ from neon8.data.inputs import Input, batch_of
 from neon8.errors import DataError
 from neon8.evaluate.confidence import mean_error, student
 from neon8.evaluate.detection import find, matched, one_row
-from neon8.evaluate.heads import Heads, Option, parse, recognise
+from neon8.evaluate.heads import Heads, Option, are_distributions, parse, recognise
 from neon8.evaluate.metrics import top1
 from neon8.evaluate.scores import NOT_ONE_OF_MANY, SUM_TOLERANCE, is_vector
 from neon8.settings.stages import JudgeSettings
@@ -284,10 +284,8 @@ def _fits(kind: str, array: Array) -> bool:
 
 def _distributions(table: DoubleArray) -> bool:
     """True for shares that add up to 1 along the last axis, or their logarithms."""
-    if table.max(initial=0) <= SUM_TOLERANCE:
-        table = np.exp(table)
-    sums = table.sum(axis=-1)
-    return bool(table.min() >= 0 and abs(sums - 1).max() <= SUM_TOLERANCE)
+    logs = table.max(initial=0) <= SUM_TOLERANCE
+    return are_distributions(np.exp(table) if logs else table)
 
 
 def _peaks(maps: DoubleArray) -> bool:

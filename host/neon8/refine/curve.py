@@ -2,7 +2,7 @@
 """What a search for more bits found, step by step; as text and as JSON."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neon8.evaluate.measure import Figures
@@ -136,7 +136,6 @@ def as_text(found: Found) -> str:
             *([] if step.figures.ms is None else [f"{step.figures.ms:.3f}"]),
             step.to,
             ", ".join(found.names(step)),
-            ", ".join(step.losses),
         ]
         for step in found.curve
     ]
@@ -144,8 +143,17 @@ def as_text(found: Found) -> str:
     db = "worst dB" if several else "SQNR dB"
     ms = [] if found.best.figures.ms is None else ["ms"]
     header = ["", db, *tasks, "cost", *ms, "to", "tensors"]
-    if any(step.losses for step in found.curve):
-        header.append("sure to lose in")
-    else:
-        rows = [row[:-1] for row in rows]
-    return "\n".join(columns(rows, header=header))
+    return "\n".join(with_losses(rows, header, [step.losses for step in found.curve]))
+
+
+def with_losses(
+    rows: Sequence[Sequence[str]],
+    header: Sequence[str],
+    losses: Sequence[Sequence[str]],
+) -> list[str]:
+    """Lines of a table, with what each row is sure to lose in, if any is."""
+    if any(losses):
+        header = [*header, "sure to lose in"]
+        pairs = zip(rows, losses, strict=True)
+        rows = [[*row, ", ".join(lost)] for row, lost in pairs]
+    return columns(rows, header=header)

@@ -5,7 +5,6 @@ The oracle runs the int8 network step by step, so its tensors are those of the d
 the last bit; onnxruntime computes the float ones.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from neon8.ir.graph import Graph
 from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.reference import centred
 from neon8.quant.scale_table import ScaleTable
+from neon8.refine.lockstep import last_read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,17 +116,16 @@ def steps(pair: Pair, sample: Sample) -> Iterator[tuple[Op, Mapping[str, Array]]
     program = pair.program
     inputs = {name: as_float32(array) for name, array in sample.inputs.items()}
     values = {n: oracle.taken(program.tensors[n], inputs) for n in program.inputs}
-    left = Counter(name for op in program.ops for name in op.inputs)
-    for op in program.ops:
+    read = last_read(program, len(program.ops))
+    for op, gone in zip(program.ops, read, strict=True):
         out = program.tensors[op.output]
         values[op.output] = oracle.step(
             program, op, out, [values[name] for name in op.inputs]
         )
         yield op, values
-        left.subtract(op.inputs)
-        for name in (*op.inputs, op.output):
-            if not left[name] and name not in program.outputs:
-                values.pop(name, None)
+        for name in gone:
+            if name not in program.outputs:
+                del values[name]
 
 
 def real(

@@ -37,7 +37,7 @@ def in_lockstep(
         name: [oracle.taken(program.tensors[name], each) for each in samples]
         for name in program.inputs
     }
-    for op, gone in zip(program.ops, _gone(program, steps), strict=False):
+    for op, gone in zip(program.ops, last_read(program, steps), strict=False):
         chosen = visit(op, values[op.inputs[0]]) if op.inputs else op
         values[op.output] = _run(program, chosen, values, len(samples))
         for name in gone:
@@ -68,15 +68,15 @@ def _run(program: Program, op: Op, values: dict[str, Values], count: int) -> Val
 def peak(program: Program, steps: int) -> int:
     """The most bytes of one sample's values held at once."""
     now = most = sum(_bytes(program, name) for name in program.inputs)
-    for op, gone in zip(program.ops, _gone(program, steps), strict=False):
+    for op, gone in zip(program.ops, last_read(program, steps), strict=False):
         now += _bytes(program, op.output)
         most = max(most, now)
         now -= sum(_bytes(program, name) for name in gone)
     return most
 
 
-def _gone(program: Program, steps: int) -> list[list[str]]:
-    """For each of the first `steps` steps, the tensors read by none after it."""
+def last_read(program: Program, steps: int) -> list[list[str]]:
+    """For each of the first `steps` steps, the tensors that none after it reads."""
     last: dict[str, int] = {}
     for at, op in enumerate(program.ops[:steps]):
         last |= dict.fromkeys((*op.inputs, op.output), at)

@@ -27,11 +27,12 @@ from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph, nchw
 from neon8.ir.groups import groups_of
 from neon8.quant.scale_table import ScaleTable
+from neon8.refine.curve import with_losses
 from neon8.refine.inputs import some_pixels
 from neon8.refine.layerwise import BUDGET, Choice, Seen, chosen, layers_of
 from neon8.refine.sensitivity import Watch, nobody
 from neon8.settings.stages import DEFAULTS, JudgeSettings
-from neon8.text import columns, decimals
+from neon8.text import decimals
 
 CHOOSING = 50
 """Samples that choose; more change little."""
@@ -204,17 +205,10 @@ def as_text(found: Found) -> str:
             decimals(trial.sqnr_db),
             "" if trial is found.trials[0] else f"{gain.db:+.2f} +- {gain.range:.2f}",
             *(f"{value:.4f}" for value in trial.figures.task_means.values()),
-            ", ".join(lost),
         ]
-        for trial, gain, lost in zip(
-            found.trials, ranking.gains, ranking.losses, strict=True
-        )
+        for trial, gain in zip(found.trials, ranking.gains, strict=True)
     ]
     done = f"thorough: chosen on {found.choosing} samples, judged on {found.judging} "
     done += "others; * was taken"
     header = ["", "chosen", "SQNR dB", "gain dB", *tasks]
-    if any(ranking.losses):
-        header.append("sure to lose in")
-    else:
-        rows = [row[:-1] for row in rows]
-    return "\n".join([done, *columns(rows, header=header)])
+    return "\n".join([done, *with_losses(rows, header, ranking.losses)])

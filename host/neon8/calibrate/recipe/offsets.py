@@ -8,7 +8,7 @@ range covers only what varies.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,15 +33,14 @@ Range = tuple[float, float]
 class Absorbed:
     """Offsets, and the ranges of the values less the offsets.
 
-    offsets: tensor -> (C,), float32 values.  limits: as they are to be expected;
-    seen: as they were.
-    scheme: of tensors that were unsigned.
+    scheme: of tensors that were unsigned.  offsets: tensor -> (C,), float32 values.
+    limits: as they are to be expected; seen: as they were.
     """
 
-    offsets: Mapping[str, DoubleArray]
-    limits: Mapping[str, Range]
-    seen: Mapping[str, Range]
     scheme: str
+    offsets: dict[str, DoubleArray] = field(default_factory=dict)
+    limits: dict[str, Range] = field(default_factory=dict)
+    seen: dict[str, Range] = field(default_factory=dict)
 
     def scheme_for(self, entry: TensorScale) -> str:
         """The scheme of a tensor once it has offsets, and so negative values."""
@@ -61,9 +60,7 @@ def absorb(
     tensors: their scales without offsets.  closed: tensors that must stay as they are.
     scheme: of the table.
     """
-    signed = scheme_of(scheme, negative=True)
-    found = Absorbed(offsets={}, limits={}, seen={}, scheme=signed)
-    offsets, limits, seen = {}, {}, {}
+    found = Absorbed(scheme=scheme_of(scheme, negative=True))
     for name in _free(graph, observation, closed):
         entry, channels = tensors[name], observation.channels[name]
         if entry.bits > NARROW or not channels.count.all():
@@ -72,12 +69,12 @@ def absorb(
         span = observed(Activation(), observation, name, own)
         if span is None:
             continue
-        ends, (lo, hi) = _range(span.seen), _range(span.reach)
+        limits = _range(span.reach)
         grid = Grid(found.scheme_for(entry), entry.bits)
-        if not float(grid.cover(lo, hi)[0]) * FINER <= entry.scale:
-            continue
-        offsets[name], limits[name], seen[name] = own, (lo, hi), ends
-    return Absorbed(offsets=offsets, limits=limits, seen=seen, scheme=signed)
+        if float(grid.cover(*limits)[0]) * FINER <= entry.scale:
+            found.offsets[name], found.limits[name] = own, limits
+            found.seen[name] = _range(span.seen)
+    return found
 
 
 def _range(ends: tuple[DoubleArray, DoubleArray]) -> Range:

@@ -123,10 +123,6 @@ class Span:
     samples: tuple[Sample, ...] | None = None
     deaths: int = 0
 
-    def without(self, digests: AbstractSet[str]) -> "Span":
-        """The same but for samples with these digests, too."""
-        return replace(self, known=self.known | digests)
-
     def singles(self) -> list["Span"]:
         """The same as spans of one sample each."""
         return [
@@ -241,23 +237,6 @@ class Pace:
         self.seconds = max(SECONDS, 50 * seconds)
 
 
-class Executor(Protocol):
-    """Observes the samples of one workload, somewhere."""
-
-    def parts(self, stop: int) -> Generator[tuple[Span, Part], None, None]:
-        """Observe up to position `stop` or the end of the data, in any order.
-
-        Ends early once the run is interrupted.  Any error of the network, the data or
-        the workers.
-        """
-
-    def retry(self, span: Span) -> None:
-        """Observe this span, too, before parts() ends."""
-
-    def close(self) -> None:
-        """Stop all work."""
-
-
 class Local:
     """Observes in this process, in parts of `pace` seconds.
 
@@ -281,7 +260,10 @@ class Local:
         self._at = 0
 
     def parts(self, stop: int) -> Generator[tuple[Span, Part], None, None]:
-        """See Executor."""
+        """Observe up to position `stop` or the end of the data.
+
+        Ends early once the run is interrupted.  Any error of the network or the data.
+        """
         while self._at < stop and not self._interrupted.is_set():
             due = float("inf")
             if self._pace is not None:
@@ -300,11 +282,11 @@ class Local:
             yield Span(start=self._at - part.count, stop=self._at), part
 
     def retry(self, span: Span) -> None:
-        """See Executor.  Here it is a fault: a known sample is never observed again."""
+        """A fault: a known sample is never observed again."""
         raise RuntimeError(f"samples {span.start} to {span.stop} were observed twice")
 
     def close(self) -> None:
-        """See Executor."""
+        """Stop reading ahead."""
         self._source.close()
 
 
@@ -349,7 +331,7 @@ class Parallel:
         self._rate: float | None = None  # samples a second of one process
 
     def parts(self, stop: int) -> Generator[tuple[Span, Part], None, None]:
-        """See Executor.  CalibrationError: processes keep dying."""
+        """As of Local, in any order.  CalibrationError: processes keep dying."""
         while True:
             self._fill(stop)
             if not self._running:
@@ -369,11 +351,11 @@ class Parallel:
                 yield span, part
 
     def retry(self, span: Span) -> None:
-        """See Executor."""
+        """Observe this span, too, before parts() ends."""
         self._again.append(span)
 
     def close(self) -> None:
-        """See Executor."""
+        """Stop all work."""
         self._pool.close()
 
     def _fill(self, stop: int) -> None:
@@ -422,3 +404,6 @@ class Parallel:
             self._again.extend(suspect.singles())
         else:
             self._again.appendleft(suspect)
+
+
+Executor = Local | Parallel

@@ -4,7 +4,6 @@
 import copy
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,7 @@ class Reference:
         self.output_names = tuple(v.name for v in outputs if v.type in TYPES)
         self._reuse = inside and fixed
         self._wanted = tuple(extra_outputs) if inside else self.output_names
-        self._buffer: _Buffer | None = None
+        self._buffer: tuple[Any, dict[str, Array]] | None = None
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run one sample; outputs and extra outputs by name.  DataError.
@@ -117,27 +116,21 @@ class Reference:
             if self._reuse:
                 self._buffer = _buffer(self._session.session, outputs)
             return outputs
+        binding, outputs = self._buffer
         for name, array in inputs.items():
-            self._buffer.binding.bind_cpu_input(name, np.ascontiguousarray(array))
-        self._session.run_bound(self._buffer.binding)
-        return dict(self._buffer.outputs)
+            binding.bind_cpu_input(name, np.ascontiguousarray(array))
+        self._session.run_bound(binding)
+        return dict(outputs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Buffer:
-    """Results of a run, bound to their memory."""
-
-    binding: Any
-    outputs: dict[str, Array]
-
-
-def _buffer(session: Any, like: Mapping[str, Array]) -> _Buffer:
+def _buffer(session: Any, like: Mapping[str, Array]) -> tuple[Any, dict[str, Array]]:
+    """Memory for results, and onnxruntime's binding of them to it."""
     binding = session.io_binding()
     outputs = {name: np.empty_like(array) for name, array in like.items()}
     for name, array in outputs.items():
         place = array.ctypes.data
         binding.bind_output(name, "cpu", 0, array.dtype, list(array.shape), place)
-    return _Buffer(binding, outputs)
+    return binding, outputs
 
 
 def _inputs(path: Path, values: Iterable[Any]) -> dict[str, Input]:

@@ -321,7 +321,7 @@ class _Run:
             again = self._done.intersection(part.observation.samples)
             if again:
                 # The same sample is there twice, and two workers met it at once.
-                executor.retry(span.without(again))
+                executor.retry(replace(span, known=span.known | again))
                 continue
             began = time.monotonic()
             self._merge(part)
