@@ -187,20 +187,6 @@ def test_the_file_follows_the_table(path, tmp_path):
     assert makers["t2"] == (-64, 63)
 
 
-def test_the_file_gives_what_the_definition_says(path):
-    """The oracle's bytes, with weights on the lattice."""
-    from neon8.compile.oracle import run
-
-    table = calibrated(path, ANY_LOSS)
-    program = neon8.compile.lower.lower(neon8.load_graph(path), table)
-    data = neon8.compile_model(path, table)
-    with neon8.Model.from_bytes(data) as model, model.session() as session:
-        for sample in SAMPLES[:3, np.newaxis]:
-            found = session.run({"x": sample})
-            for name, expected in run(program, {"x": sample}).items():
-                assert found[name].tobytes() == expected.tobytes()
-
-
 def test_a_lattice_that_does_not_fit_the_layer(tmp_path):
     nodes = [node("Conv", "x w", "y", "only")]
     model = net(nodes, {"x": (1, 2, 4, 4)}, "y", {"w": weight(2, 2, 1, 1)})

@@ -165,21 +165,6 @@ def test_command(tiny, calib, capsys, tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (("--methods", "best"), "method 'best' is unknown"),
-        (("--methods", "percentile:0"), "is not a number above 0"),
-        (("--schemes", "both"), "'both' is unknown; there are auto"),
-    ],
-)
-def test_bad_usage(tiny, calib, capsys, arguments, part):
-    line = ("compare", calib, tiny.onnx, "--data", tiny.data, *arguments)
-    status, out, err = run(capsys, *line)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert part in err
-
-
 def shown(tiny, observation, *, everything=False, **options):
     found = compare(observation, tiny.onnx, tiny.data, **options)
     text = as_text(found, lambda row: f"take {row.method}", everything=everything)

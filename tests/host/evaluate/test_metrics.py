@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import neon8
 from neon8.calibrate.run.reference import Reference
-from neon8.errors import DataError, SettingsError
+from neon8.errors import DataError
 from neon8.evaluate.metrics import rank, sqnr_db, summary, tally_of, top1
 from onnx_nets import net, node, save
 
@@ -117,12 +117,6 @@ def test_evaluation_is_what_a_plain_computation_gives(tiny, model):
         noise = np.sum((wanted.astype(np.float64) - outputs) ** 2)
         db = 10 * np.log10(np.sum(wanted.astype(np.float64) ** 2) / noise)
         assert got.sqnr_db == pytest.approx(db, rel=1e-12)
-
-
-@pytest.mark.parametrize("part", [{"skip": -1}, {"limit": -1}, {"limit": 0}])
-def test_part_of_an_iterable_that_cannot_be_meant(tiny, part):
-    with pytest.raises(SettingsError, match="is not a whole number of"):
-        neon8.evaluate_model(tiny.n8, np.load(tiny.data)["x"], **part)
 
 
 def test_what_it_prints(tiny):

@@ -11,7 +11,6 @@ import neon8
 import open_nets
 from neon8.calibrate.run.reference import Reference
 from neon8.cli.main import main
-from neon8.errors import DataError
 from neon8.graph.onnx_file import open_onnx
 from neon8.runtime import Model
 from onnx_nets import save
@@ -138,12 +137,3 @@ def test_a_report_of_a_network_with_open_dimensions(made):
     files = (path, folder / "net.scales.json", folder / "net.n8", folder / "data")
     found = neon8.report_model(*files, shapes=BOUNDS)
     assert found.model == str(path)
-
-
-def test_samples_outside_the_bounds(made):
-    folder, path, _ = made
-    text = "sample 0: input 'x': has 68 as dimension 2, which is 16..64:4"
-    with pytest.raises(DataError, match=text):
-        neon8.evaluate_model(folder / "net.n8", [np.ones((3, 68, 16), np.float32)])
-    with pytest.raises(DataError, match=text):
-        neon8.evaluate_model(path, [np.ones((3, 68, 16), np.float32)], shapes=BOUNDS)

@@ -77,24 +77,6 @@ def test_outputs_of_other_names_are_paired_in_order(path, table, images, tmp_pat
     assert found.agreement == 100
 
 
-def test_compare(path, images):
-    observation = neon8.observe_model(path, images)
-    found = compare(observation, path, images, methods=("mse",), schemes=("auto",))
-    assert found.rows[0].result.agreement == 100
-    assert found.rows[0].result.sqnr_db > 25
-
-
-def test_diagnose(path, table, images):
-    found = diagnose_model(path, table, images, top=1)
-    gains = [each.gain_db for each in found.remedies if each.gain_db is not None]
-    assert max(gains) > 20  # int16
-
-
-def test_thorough(path, images):
-    found = calibrate(path, images, settings_with(thorough=True)).chosen
-    assert found.trials[0].sqnr_db > 25
-
-
 def heads(seed):
     """Two to four outputs in any order: vectors of 5 values, maps of 5 channels."""
     rng = np.random.default_rng(seed)
@@ -111,7 +93,7 @@ def heads(seed):
     return net(nodes, {"x": (1, *SHAPE)}, " ".join(outputs), weights)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_several_outputs_of_any_sizes(images, tmp_path, seed):
     """Two of one size are another network's noise where they are mixed up."""
     model = heads(seed)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples that are evaluated side by side: the same result as one after the other."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -19,7 +18,6 @@ import neon8
 from neon8.cli.main import main
 from neon8.data.parallel import side_by_side
 from neon8.data.preprocess import Preprocess
-from neon8.errors import SettingsError
 from neon8.evaluate.runner import open_float
 
 SMOOTH = Preprocess(mean=(100.0,), std=(50.0,))
@@ -138,19 +136,6 @@ def test_ctrl_c_at_the_command_line(tiny, photos, tmp_path):
     out, error = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert error == "neon8: interrupted\n"
-
-
-def test_the_option(tiny, photos, capsys):
-    words = ["evaluate", tiny.n8, "--data", photos, "--preprocess", photos / "p.toml"]
-    found = []
-    for workers in (["--workers", 1], ["--workers", 2], []):
-        assert main([*map(str, (*words, "--json", *workers))]) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    assert found[1:] == found[:1] * 2
-    assert main([*map(str, (*words, "--workers", 0))]) == 2
-    assert "--workers: 0 is not a whole number of 1 or more" in capsys.readouterr().err
-    with pytest.raises(SettingsError, match="workers: 0 is not a whole number"):
-        neon8.evaluate_model(tiny.n8, photos, preprocess=SMOOTH, workers=0)
 
 
 def test_many_runs_side_by_side(tiny, tmp_path):

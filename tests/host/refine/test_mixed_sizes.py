@@ -8,7 +8,7 @@ import neon8
 import open_nets
 from neon8.calibrate.run import shaped
 from neon8.data.few import Kept
-from neon8.errors import CompileError, DataError
+from neon8.errors import CompileError
 from neon8.evaluate.compare import compare
 from neon8.evaluate.measure import MixedBench, by_shape
 from neon8.evaluate.network import bench_of, logits_of, open_network
@@ -141,11 +141,3 @@ def test_what_wants_a_part_of_the_network_wants_one_size(tmp_path):
     samples = samples_of(4)
     with pytest.raises(CompileError, match="leave bounds out of --shape"):
         neon8.calibrate_model(path, samples, shapes=BOUNDS, thorough=True)
-
-
-def test_a_sample_outside_the_bounds(made):
-    path, _, table = made
-    with pytest.raises(DataError, match="sample 0: input 'x': has 12 as dimension 3"):
-        neon8.diagnose_model(
-            path, table, [np.ones((3, 16, 12), np.float32)], shapes=BOUNDS
-        )

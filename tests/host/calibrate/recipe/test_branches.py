@@ -9,7 +9,6 @@ import pytest
 import neon8
 from neon8.cli.main import main
 from neon8.compile.lower import lower
-from neon8.compile.oracle import run
 from neon8.ir.groups import groups_of, held, scale_groups
 from neon8.operators.conversion import RequantizeOp
 from neon8.refine.diagnosis import diagnose_model
@@ -92,13 +91,6 @@ def test_it_is_requantized_where_values_are_fewest(case):
 def outputs(file, inputs):
     with neon8.Model.from_bytes(file) as model, model.session() as session:
         return session.run(inputs)
-
-
-def test_the_library_computes_what_the_oracle_does(case):
-    path, table = case
-    want = run(lower(neon8.load_graph(path), table), {"x": UNSEEN[0]})
-    got = outputs(neon8.compile_model(path, table), {"x": UNSEEN[0]})
-    assert all(np.array_equal(got[name], want[name]) for name in want)
 
 
 def test_groups_are_those_of_the_table(case):

@@ -8,7 +8,6 @@ import neon8
 from neon8.calibrate.run.reference import Reference
 from neon8.cli.main import main
 from neon8.compile.lower import lower
-from neon8.compile.oracle import run
 from neon8.operators.conversion import DequantizeOp
 from onnx_nets import net, node, save
 from recipe_kits import SAMPLES, SHAPE, UNSEEN, table_of_any_order_and_split
@@ -87,12 +86,6 @@ def test_parts_are_computed_in_int8(case):
     made = {name for op in floats for name in op.inputs}
     assert {program.tensors[name].dtype for name in made} == {"int8"}
     assert {op.name for op in floats} == {"b3", "s1"}
-
-
-def test_the_library_computes_what_the_oracle_does(case):
-    path, table = case
-    want = run(lower(neon8.load_graph(path), table), {"x": UNSEEN[0]})
-    assert np.array_equal(outputs(neon8.compile_model(path, table))["y"], want["y"])
 
 
 def test_the_users_wishes_come_first(case):
