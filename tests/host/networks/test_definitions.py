@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks of bench/networks are the published ones, and valid ONNX."""
+"""The networks of bench/networks are the published ones."""
 
 import numpy as np
-import onnx
 import pytest
 
 from bench.networks import catalogue, samples, weights
 from bench.networks.catalogue import NETWORKS
 
 PUBLISHED = [name for name, network in NETWORKS.items() if network.parameters]
-LARGEST = 1000
-"""Of outputs; some are pixels."""
 ROUNDING = 0.01
 """By which multiply-accumulates may differ: some have two digits, some count biases."""
 
@@ -33,28 +30,6 @@ def test_an_ssd_of_300_pixels_has_1917_boxes():
 def test_a_yolo_of_640_pixels_has_25200_boxes():
     net = catalogue.draw("yolov5n", width=1, size=640)
     assert net.shape("output0") == (1, 25200, 85)
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_the_small_version_is_valid_and_computes(name, small_network):
-    """Activations stay in a sane range, and outputs depend on the input."""
-    net, proto = small_network(name)
-    onnx.checker.check_model(proto, full_check=True)
-    dtype = NETWORKS[name].dtype
-    results = []
-    for sample in samples.inputs(net, 2, seed=7):
-        given = {
-            key: array if key in net.words else array.astype(dtype)
-            for key, array in sample.items()
-        }
-        results.append(weights.run(proto, given, net.outputs))
-    for first, second, output in zip(*results, net.outputs, strict=True):
-        sizes = zip(first.shape, net.shape(output), strict=True)
-        assert all(have == want for have, want in sizes if want)
-        assert np.isfinite(first).all()
-        assert np.abs(first).max() < LARGEST
-        other = first.shape != second.shape
-        assert other or np.abs(first.astype(float) - second).max() > 1e-3
 
 
 def test_weights_depend_on_seed_and_name_only():

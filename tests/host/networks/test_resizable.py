@@ -6,6 +6,7 @@ networks at random shapes.
 """
 
 from dataclasses import replace
+from functools import cache
 
 import onnx
 import pytest
@@ -39,13 +40,12 @@ EMULATED = {
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """By name: a function that compiles at shapes, and the open file; made once."""
-    known = {}
+    folder = tmp_path_factory.mktemp("resizable")
 
+    @cache
     def get(name):
-        if name in known:
-            return known[name]
         case = resizable.case(name, small=True)
-        path = tmp_path_factory.mktemp("resizable") / f"{name}.onnx"
+        path = folder / f"{name}.onnx"
         proto = resizable.build(name, small=True)
         onnx.checker.check_model(proto, full_check=True)
         onnx.save(proto, path)
@@ -62,8 +62,7 @@ def compiled(tmp_path_factory):
         _, bounds = shape(f"x={case.bounds}")
         file = path.with_suffix(".n8")
         neon8.save_model(compiled_at(bounds), file)
-        known[name] = compiled_at, file
-        return known[name]
+        return compiled_at, file
 
     return get
 

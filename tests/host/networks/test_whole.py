@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published architectures, small, run whole: from ONNX to the same bytes everywhere."""
 
+from functools import cache
+
 import numpy as np
 import onnx
 import pytest
 
 import neon8
-from bench.networks import samples
+from bench.networks import catalogue, samples
 from bench.networks.catalogue import NETWORKS
 from bench.networks.measure import islands, products, sqnr
 from neon8.calibrate.run.reference import Reference
@@ -43,21 +45,21 @@ has every network."""
 
 
 @pytest.fixture(scope="module")
-def compiled(small_network, tmp_path_factory):
+def compiled(tmp_path_factory):
     """By name: the ONNX file, its table, the .n8 file and samples, made once."""
-    known = {}
+    folder = tmp_path_factory.mktemp("networks")
 
+    @cache
     def get(name):
-        if name not in known:
-            net, proto = small_network(name)
-            path = tmp_path_factory.mktemp("networks") / f"{name}.onnx"
-            onnx.save(proto, path)
-            data = samples.inputs(net, CALIBRATION + 2, seed=5)
-            table = neon8.calibrate_model(path, data[:CALIBRATION], method="minmax")
-            file = path.with_suffix(".n8")
-            neon8.save_model(neon8.compile_model(path, table), file)
-            known[name] = path, table, file, data[CALIBRATION:]
-        return known[name]
+        net, proto = catalogue.build(name, small=True)
+        onnx.checker.check_model(proto, full_check=True)
+        path = folder / f"{name}.onnx"
+        onnx.save(proto, path)
+        data = samples.inputs(net, CALIBRATION + 2, seed=5)
+        table = neon8.calibrate_model(path, data[:CALIBRATION], method="minmax")
+        file = path.with_suffix(".n8")
+        neon8.save_model(neon8.compile_model(path, table), file)
+        return path, table, file, data[CALIBRATION:]
 
     return get
 
