@@ -86,7 +86,6 @@ def shuffled(net: Definition) -> None:
 
 
 def leaky(net: Definition, x: str) -> str:
-    """LeakyRelu."""
     return net.op("LeakyRelu", [x], alpha=SLOPE)
 
 
@@ -105,7 +104,6 @@ def _image(net: Definition, size: int = SIZE) -> str:
 
 
 def _excited(net: Definition, x: str, name: str) -> str:
-    """Squeeze and excite."""
     gate = excite(net, x, net.global_pool(x), name, 16, net.relu)
     return net.op("Mul", [net.hard_sigmoid(gate), x])
 

@@ -76,7 +76,6 @@ def _drop(repeated, unwanted: Callable[[Any], bool]) -> None:
 
 
 def attribute(node: onnx.NodeProto, name: str, default: object) -> object:
-    """The value of an attribute."""
     for one in node.attribute:
         if one.name == name:
             return onnx.helper.get_attribute_value(one)
@@ -84,5 +83,4 @@ def attribute(node: onnx.NodeProto, name: str, default: object) -> object:
 
 
 def groups(node: onnx.NodeProto) -> int:
-    """The groups of a Conv."""
     return attribute(node, "group", 1)

@@ -73,7 +73,6 @@ HEADER = ("network", "recipe", "top-1, %", "change", "agree, %", "SQNR, dB", "dN
 
 
 def page(cases: Iterable[Case], results: Results, facts: Mapping[str, object]) -> str:
-    """The whole document."""
     cases, measured = list(cases), {recipe for _, recipe in results}
     recipes = [recipe for recipe in RECIPES if recipe in measured]
     shown = [one for one in recipes if one != FP32]
@@ -172,7 +171,6 @@ class Gain:
     unit: str
 
     def __str__(self) -> str:
-        """Value and half of the interval."""
         half = (self.interval.high - self.interval.low) / 2
         return f"{self.value:+.1f} ± {half:.1f}{' dB' * (self.unit == 'dB')}"
 
@@ -194,7 +192,6 @@ def task_gain(ours: Row, theirs: Row) -> Gain | None:
 
 
 def sqnr_gain(ours: Row, theirs: Row) -> Gain:
-    """In dB."""
     errors = [theirs["samples"]["noise"], ours["samples"]["noise"]]
     gain = rank_settings(errors, 0).gains[1]
     return Gain(gain.db, Interval(gain.least, gain.db + gain.range), "dB")

@@ -42,7 +42,6 @@ class Core:
 
     @property
     def title(self) -> str:
-        """The heading of its column."""
         return f"{self.name}, {self.level}"
 
 

@@ -71,7 +71,6 @@ def made(
     name: str = "",
     options: drawn.Options = drawn.PLAIN,
 ) -> Path:
-    """A network's .n8 file."""
     path = OUT / f"{name or net.name}.n8"
     source = path.with_suffix(".onnx")
     onnx.save(proto, source)
@@ -90,7 +89,6 @@ class Seen:
     spent: list[tuple[float, float]] = field(default_factory=list)
 
     def add(self, terms: Sequence[float], found: costs.Spent) -> None:
-        """One more."""
         self.terms.append(tuple(terms))
         self.spent.append((found.instructions, found.cycles))
 

@@ -42,7 +42,6 @@ class Drawn:
 
 
 def networks() -> Iterator[Drawn]:
-    """All of them."""
     counts = (
         *(
             (convolutions, 40, ""),
@@ -150,7 +149,6 @@ def tokens(net: Net, rng: np.random.Generator) -> None:
 
 
 def sequence(net: Net, rng: np.random.Generator) -> None:
-    """A GRU or an LSTM."""
     steps, features = (
         int(rng.choice([5, 19, 40, 80])),
         int(rng.choice([16, 40, 64, 128])),

@@ -3,7 +3,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
@@ -22,45 +21,35 @@ SECOND_INTERFACE = (8, 2)
 """The first qemu that runs plugins of version 2, and none of version 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """count.c, built in `folder`."""
+def count(
+    folder: Path, core: Core, program: Path, arguments: Sequence[str | Path] = ()
+) -> list[flow.Edges]:
+    """What `program` runs between its functions measure_begin and measure_end.
 
-    folder: Path
-
-    def count(
-        self, core: Core, program: Path, arguments: Sequence[str | Path] = ()
-    ) -> list[flow.Edges]:
-        """What `program` runs between its functions measure_begin and measure_end.
-
-        The first is what comes before any part of the run, which measure_part begins.
-
-        It finds a system whose only processor is `core`.  BenchError: it fails, or it
-        gets to one of the two only.
-        """
-        root = self.folder / "root"
-        midr = root / MIDR
-        midr.parent.mkdir(parents=True, exist_ok=True)
-        midr.unlink(missing_ok=True)
-        if core.midr is not None:
-            midr.write_text(f"{core.midr:#018x}\n")
-        cache = root / CACHE
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        cache.write_text(f"{core.cache}\n")
-        counts = self.folder / "counts"
-        counts.unlink(missing_ok=True)
-        places = ",".join(f"{name}={at}" for name, at in marks(program).items())
-        plugin = f"{self.folder / 'count.so'},out={counts},{places}"
-        run(
-            *(core.machine.emulator, "-cpu", core.cpu, "-L", root, "-plugin", plugin),
-            *(program, *arguments),
-        )
-        parts = flow.read(counts)
-        if not parts or any(map(flow.unbalanced, parts)):
-            raise BenchError(
-                f"{program}: does not get from measure_begin to measure_end"
-            )
-        return parts
+    The first is what comes before any part of the run, which measure_part begins.
+    folder: of build_counter().  The program finds a system whose only processor is
+    `core`.  BenchError: it fails, or it gets to one of the two only.
+    """
+    root = folder / "root"
+    midr, cache = root / MIDR, root / CACHE
+    for path in (midr, cache):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    midr.unlink(missing_ok=True)
+    if core.midr is not None:
+        midr.write_text(f"{core.midr:#018x}\n")
+    cache.write_text(f"{core.cache}\n")
+    counts = folder / "counts"
+    counts.unlink(missing_ok=True)
+    places = ",".join(f"{name}={at}" for name, at in marks(program).items())
+    plugin = f"{folder / 'count.so'},out={counts},{places}"
+    run(
+        *(core.machine.emulator, "-cpu", core.cpu, "-L", root, "-plugin", plugin),
+        *(program, *arguments),
+    )
+    parts = flow.read(counts)
+    if not parts or any(map(flow.unbalanced, parts)):
+        raise BenchError(f"{program}: does not get from measure_begin to measure_end")
+    return parts
 
 
 def marks(program: Path) -> dict[str, int]:
@@ -76,7 +65,7 @@ def marks(program: Path) -> dict[str, int]:
         }
 
 
-def build_counter(version: str, folder: Path) -> Counter:
+def build_counter(version: str, folder: Path) -> None:
     """count.c for a version of qemu, by the compiler of this machine.  BenchError."""
     numbers = tuple(int(number) for number in version.split(".")[:2])
     interface = 2 if numbers >= SECOND_INTERFACE else 1
@@ -85,7 +74,6 @@ def build_counter(version: str, folder: Path) -> Counter:
         *("-fvisibility=hidden", f"-DVERSION={interface}"),
         *(HERE / "count.c", "-o", folder / "count.so"),
     )
-    return Counter(folder)
 
 
 def build_guest(machine: Machine, folder: Path) -> Path:

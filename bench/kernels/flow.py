@@ -52,7 +52,6 @@ def read(path: Path) -> list[Edges]:
 
 
 def whole(parts: Iterable[Edges]) -> Edges:
-    """All parts as one."""
     edges: Edges = defaultdict(int)
     for part in parts:
         for edge, count in part.items():
@@ -61,7 +60,6 @@ def whole(parts: Iterable[Edges]) -> Edges:
 
 
 def runs(edges: Edges) -> dict[Block, int]:
-    """How often each block ran."""
     found: dict[Block, int] = defaultdict(int)
     for (_, block), count in edges.items():
         if block != OUTSIDE:

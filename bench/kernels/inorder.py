@@ -280,7 +280,6 @@ class Pipeline:
         self.free = {unit: [0] * count for unit, count in UNITS.items()}
 
     def issue(self, step: Step) -> Issued:
-        """One more instruction."""
         what = use(step.text, self.core)
         slots = WIDTH if what.alone else 1
         for unit in what.units:

@@ -103,7 +103,6 @@ def plain(text: str) -> list[str]:
 
 
 def addition(base: str, step: str) -> str:
-    """base += step."""
     if step.startswith("#-"):
         return f"sub {base}, {base}, #{step[2:]}"
     return f"add {base}, {base}, {step}"

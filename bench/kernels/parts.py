@@ -77,7 +77,6 @@ def split(
     cycles: Sequence[flow.Cycle],
     loops: Loops,
 ) -> Costs:
-    """Of one part."""
     instructions = code.functions(flow.runs(edges))
     spent: dict[str, float] = defaultdict(float)
     covered: dict[str, float] = defaultdict(float)

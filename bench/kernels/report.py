@@ -39,10 +39,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """All that was built once.  guests: with their instructions, by Machine.name."""
+    """All that was built once, in a folder.
+
+    guests: with their instructions, by Machine.name.
+    """
 
     tools: Tools
-    counter: emulation.Counter
+    folder: Path
     guests: dict[str, tuple[Path, Program]]
 
     def count(
@@ -50,7 +53,7 @@ class Bench:
     ) -> tuple[Program, list[flow.Edges]]:
         """The guest's instructions, and what of them ran, by part.  BenchError."""
         guest, code = self.guests[CORES[core].machine.name]
-        return code, self.counter.count(CORES[core], guest, arguments)
+        return code, emulation.count(self.folder, CORES[core], guest, arguments)
 
     def measure(self, case: Case, core: str) -> Figure:
         """Run, check and judge.  BenchError: other bytes than on this machine."""
@@ -96,9 +99,10 @@ def build(columns: Collection[str], folder: Path = OUT) -> Bench:
     if found.other_llvm:
         print(found.other_llvm, file=sys.stderr)
     guests = {machine.name: emulation.build_guest(machine, folder) for machine in used}
+    emulation.build_counter(found.versions[used[0].emulator], folder)
     return Bench(
         tools=found,
-        counter=emulation.build_counter(found.versions[used[0].emulator], folder),
+        folder=folder,
         guests={
             name: (guest, disassemble(found.llvm_objdump, guest))
             for name, guest in guests.items()
@@ -107,7 +111,6 @@ def build(columns: Collection[str], folder: Path = OUT) -> Bench:
 
 
 def measure_all(layers: list[str], columns: list[str]) -> str:
-    """The page's tables."""
     bench = build(columns)
     figures = []
     for layer in layers:

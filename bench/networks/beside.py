@@ -56,7 +56,6 @@ class Beside:
 
     @property
     def best(self) -> float:
-        """The highest of theirs."""
         found = [each for each in self.theirs.values() if not isinstance(each, str)]
         return max(found, default=math.nan)
 
@@ -88,7 +87,6 @@ def beside(name: str) -> Beside:
 
 
 def cells(result: Beside) -> list[str]:
-    """One row."""
     theirs = [
         "failed" if isinstance(each, str) else f"{each:.1f}"
         for each in result.theirs.values()

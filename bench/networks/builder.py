@@ -35,19 +35,16 @@ class Weight:
 
 
 def normal(spread: float, around: float = 0.0) -> Draw:
-    """Normal."""
     return lambda rng, shape: (
         rng.standard_normal(shape, np.float32) * np.float32(spread) + np.float32(around)
     )
 
 
 def uniform(lo: float, hi: float) -> Draw:
-    """Uniform."""
     return lambda rng, shape: rng.uniform(lo, hi, shape)
 
 
 def constant(value: float) -> Draw:
-    """All the same."""
     return lambda _rng, shape: np.full(shape, value)
 
 
@@ -272,7 +269,6 @@ class Net:
         return self.op("BatchNormalization", [x, *inputs], name, epsilon=EPSILON)
 
     def conv_norm(self, x: str, name: str, out: int, kernel=1, **options) -> str:
-        """A convolution without bias, and BatchNormalization."""
         gain = options.pop("gamma", 1.0)
         y = self.conv(x, name, out, kernel, bias=False, **options)
         return self.norm(y, f"{name}.bn", gain=gain)
@@ -314,7 +310,6 @@ class Net:
         return y
 
     def matmul(self, a: str, b: str) -> str:
-        """The product of two activations."""
         y = self.op("MatMul", [a, b])
         self.macs += int(np.prod(self.shape(y))) * self.shape(a)[-1]
         return y
@@ -357,7 +352,6 @@ class Net:
         return self.op("Softmax", [x], axis=axis)
 
     def times(self, x: str, factor: float) -> str:
-        """x times a constant."""
         return self.op("Mul", [x, self.constant(np.float32(factor), node=True)])
 
     def gain(self, x: str, name: str, lo: float, hi: float) -> str:
@@ -371,9 +365,7 @@ class Net:
         return self.op("Relu", [x])
 
     def clip(self, x: str, lo: float, hi: float, *, node: bool = False) -> str:
-        """Its bounds are attributes, initializers or Constant nodes."""
-        if self.opset < 11:
-            return self.op("Clip", [x], min=float(lo), max=float(hi))
+        """Its bounds are initializers or Constant nodes."""
         bounds = [self.constant(np.float32(v), node=node) for v in (lo, hi)]
         return self.op("Clip", [x, *bounds])
 
@@ -385,17 +377,18 @@ class Net:
         """HardSwish where the opset has it, else x * clip(x + 3, 0, 6) / 6."""
         if self.opset >= 14:
             return self.op("HardSwish", [x])
-        three, six = (self.constant(np.float32(v), node=True) for v in (3, 6))
-        gate = self.clip(self.op("Add", [x, three]), 0, 6, node=True)
+        gate, six = self._gate(x)
         return self.op("Div", [self.op("Mul", [x, gate]), six])
 
     def hard_sigmoid(self, x: str) -> str:
         """HardSigmoid of slope 1/6, or clip(x + 3, 0, 6) / 6, as for older opsets."""
         if self.opset >= 14:
             return self.op("HardSigmoid", [x], alpha=1 / 6)
+        return self.op("Div", self._gate(x))
+
+    def _gate(self, x: str) -> list[str]:
         three, six = (self.constant(np.float32(v), node=True) for v in (3, 6))
-        gate = self.clip(self.op("Add", [x, three]), 0, 6, node=True)
-        return self.op("Div", [gate, six])
+        return [self.clip(self.op("Add", [x, three]), 0, 6, node=True), six]
 
     def add(self, a: str, b: str) -> str:
         return self.op("Add", [a, b])
@@ -477,20 +470,15 @@ class Net:
 
     def split(self, x: str, *sizes: int, axis: int = 1) -> list[str]:
         """Split the channels, or another axis."""
-        if self.opset < 13:
-            first = self.op("Split", [x], axis=axis, split=sizes, outputs=len(sizes))
-        else:
-            inputs = [x, self.constant(np.array(sizes))]
-            first = self.op("Split", inputs, axis=axis, outputs=len(sizes))
+        inputs = [x, self.constant(np.array(sizes))]
+        first = self.op("Split", inputs, axis=axis, outputs=len(sizes))
         return self.split_outputs(first)
 
     def slice(self, x: str, start: int, end: int, axis: int = 1) -> str:
         """Channels start .. end - 1, by Slice; or of another axis."""
-        if self.opset < 10:
-            return self.op("Slice", [x], axes=[axis], starts=[start], ends=[end])
         values = (start, end, axis, 1)
         bounds = [self.constant(np.array([v]), node=True) for v in values]
-        return self.op("Slice", [x, bounds[0], bounds[1], bounds[2], bounds[3]])
+        return self.op("Slice", [x, *bounds])
 
     def shuffle(self, x: str, groups: int = 2, *, traced: bool = False) -> str:
         """Channel shuffle: Reshape, Transpose, Reshape.

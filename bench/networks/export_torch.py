@@ -30,13 +30,11 @@ class Chosen(nn.Module):
         self.names = names
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The tensors of those names."""
         found = self.inner(x)
         return tuple(found[name] for name in self.names)
 
 
 def of_timm(package: ModuleType, model: str) -> nn.Module:
-    """A network by its name there."""
     return package.create_model(model, pretrained=False)
 
 
@@ -58,53 +56,35 @@ def of_ultralytics(package: ModuleType, model: str) -> nn.Module:
     return network
 
 
+WHISPER = {"d_model": 384, "encoder_layers": 4, "encoder_attention_heads": 6}
+DINO = {"hidden_size": 384, "num_attention_heads": 6, "image_size": 252}
+DEPTH = {"neck_hidden_sizes": [48, 96, 192, 384], "fusion_hidden_size": 64}
+RESNET = {"hidden_sizes": [64, 128, 256, 512], "depths": [2, 2, 2, 2]}
+BERT = {"hidden_size": 312, "num_hidden_layers": 4, "intermediate_size": 1200}
+
+
 def of_transformers(package: ModuleType, model: str) -> nn.Module:
     """A network of the published dimensions."""
     if model == "segformer_b0":
         config = package.SegformerConfig(num_labels=150)
         return Chosen(package.SegformerForSemanticSegmentation(config), "logits")
     if model == "tinybert":
-        config = package.BertConfig(
-            hidden_size=312,
-            num_hidden_layers=4,
-            intermediate_size=1200,
-            num_attention_heads=12,
-        )
+        config = package.BertConfig(**BERT, num_attention_heads=12)
         return Chosen(package.BertModel(config), "last_hidden_state")
     if model == "whisper_tiny":
-        config = package.WhisperConfig(
-            d_model=384,
-            encoder_layers=4,
-            encoder_attention_heads=6,
-            encoder_ffn_dim=1536,
-        )
-        whole = package.WhisperModel(config)
-        return Chosen(whole.encoder, "last_hidden_state")
+        config = package.WhisperConfig(**WHISPER, encoder_ffn_dim=1536)
+        return Chosen(package.WhisperModel(config).encoder, "last_hidden_state")
     if model == "depth_anything":
-        backbone = package.Dinov2Config(
-            hidden_size=384,
-            num_attention_heads=6,
-            image_size=252,
-            out_indices=[3, 6, 9, 12],
-            reshape_hidden_states=False,
-        )
-        config = package.DepthAnythingConfig(
-            backbone_config=backbone,
-            reassemble_hidden_size=384,
-            neck_hidden_sizes=[48, 96, 192, 384],
-            fusion_hidden_size=64,
-        )
+        states = {"out_indices": [3, 6, 9, 12], "reshape_hidden_states": False}
+        backbone = package.Dinov2Config(**DINO, **states)
+        options = {"backbone_config": backbone, "reassemble_hidden_size": 384}
+        config = package.DepthAnythingConfig(**options, **DEPTH)
         depth = package.DepthAnythingForDepthEstimation(config)
         return Chosen(depth, "predicted_depth")
     assert model == "rtdetr_r18"
-    backbone = package.RTDetrResNetConfig(
-        hidden_sizes=[64, 128, 256, 512],
-        depths=[2, 2, 2, 2],
-        layer_type="basic",
-        out_features=["stage2", "stage3", "stage4"],
-    )
+    stages = {"layer_type": "basic", "out_features": ["stage2", "stage3", "stage4"]}
     config = package.RTDetrConfig(
-        backbone_config=backbone,
+        backbone_config=package.RTDetrResNetConfig(**RESNET, **stages),
         encoder_in_channels=[128, 256, 512],
         hidden_expansion=0.5,
         decoder_layers=3,
@@ -139,7 +119,6 @@ def settle(network: nn.Module, samples: torch.Tensor) -> None:
 
 
 def main() -> None:
-    """Build, settle, export."""
     package, model, exporter, samples, file = sys.argv[1:]
     torch.manual_seed(0)
     network = PACKAGES[package](importlib.import_module(package), model).eval()

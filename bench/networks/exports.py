@@ -93,7 +93,6 @@ def exported(
 
 
 def row(name: str, exporter: str, folder: Path, python: str) -> Row:
-    """One network by one exporter."""
     source = NETWORKS[name]
     words = {"x": source.words} if source.words else {}
     data = samples.images(

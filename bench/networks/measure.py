@@ -65,7 +65,6 @@ def random_network(name: str) -> Row:
 
 
 def real_network(path: Path, data: Path, preprocess: Preprocess | None) -> Row:
-    """A trained network on real samples."""
     known = gather(data, Reference(path).inputs, preprocess=preprocess)
     count = min(MOST_REAL, len(known) // 2)
     unseen = [one.inputs for one in islice(known, count, count + TEST)]
@@ -85,7 +84,6 @@ def calibrated(
 
 
 def refused(name: str, why: str) -> Row:
-    """A network that does not run."""
     text = f"refused: {why}".replace("|", "\\|")
     return Row([name, text, *[""] * (len(HEADER) - 2)], equal=False)
 

@@ -63,7 +63,6 @@ Their accuracy is in [](accuracy.md).
 
 
 def table(results: list[Row]) -> str:
-    """Markdown."""
     return pages.table(HEADER, (one.cells for one in results), left=WORDS)
 
 
@@ -131,7 +130,6 @@ def compared(only: list[str] | None, write: Path | None) -> int:
 
 
 def shown(result: Row) -> Row:
-    """The result, printed."""
     print("  ".join(filter(None, result.cells)), flush=True)
     return result
 

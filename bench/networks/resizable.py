@@ -133,7 +133,6 @@ def draw(name: str, shape: tuple[int, ...], *, width: float, batch: int) -> Net:
 
 
 def build(name: str, *, small: bool = False) -> onnx.ModelProto:
-    """The network with its weights."""
     known, shapes = catalogue.NETWORKS[name], case(name, small=small).shapes
     width = known.small[0] if small else known.width
     drawn = partial(draw, name, width=width)
@@ -169,7 +168,6 @@ def open_constants(net: Net, other: Net) -> None:
 def inputs(
     name: str, shape: tuple[int, ...], *, seed: int, count: int = 1
 ) -> list[Arrays]:
-    """Samples of a shape."""
     net = draw(name, shape, width=catalogue.NETWORKS[name].small[0], batch=1)
     (entry,) = net.inputs
     found = samples.images({entry: shape[1:]}, shape[0] * count, seed=seed)

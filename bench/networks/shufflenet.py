@@ -16,7 +16,6 @@ from bench.networks.builder import Net
 
 
 def shufflenet_v2(net: Net, size: int) -> None:
-    """As published."""
     x = net.input("input", 3, size, size)
     x = net.relu(net.conv_norm(x, "conv1", net.channels(24), 3, stride=2))
     x = net.max_pool(x, 3, 2, pads=[1] * 4)

@@ -199,7 +199,6 @@ def value(
 def run(
     proto: onnx.ModelProto, samples: Arrays, outputs: list[str]
 ) -> list[np.ndarray]:
-    """One run of onnxruntime."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(

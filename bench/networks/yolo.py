@@ -217,5 +217,4 @@ def computed_anchors(net: Net, maps: list[str]) -> tuple[str, str]:
 
 
 def distances(_rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """0 to 15."""
     return np.arange(BINS, dtype=np.float32).reshape(shape)

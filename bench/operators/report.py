@@ -89,7 +89,6 @@ INTEGERS = re.compile(r"(tensor|weights) '\w+' (is|are) u?int\d+.*")
 
 
 def render(results: list[Result]) -> str:
-    """docs/operators.md."""
     passed = {r.operator for r in results if r.outcome == "passed"}
     known = {*IMPORTS, *COMPOSITIONS}
     results = [r for r in results if r.operator in known | passed]

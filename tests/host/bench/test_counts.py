@@ -3,6 +3,7 @@
 
 import re
 from collections import Counter
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +37,8 @@ __asm__ volatile("mov x0, #10\\n1: mov x1, #7\\n"
 
 
 def test_instructions_are_counted_exactly(tmp_path):
-    counter = emulation.build_counter(tools.version("qemu-aarch64"), tmp_path)
+    emulation.build_counter(tools.version("qemu-aarch64"), tmp_path)
+    count = partial(emulation.count, tmp_path, CORES["a53"])
 
     def built(body):
         source, program = tmp_path / "program.c", tmp_path / "program"
@@ -44,11 +46,11 @@ def test_instructions_are_counted_exactly(tmp_path):
         tools.run(*COMPILER, source, "-o", program)
         return program
 
-    (edges,) = counter.count(CORES["a53"], built(NESTED))
-    (nothing,) = counter.count(CORES["a53"], built(""))
+    (edges,) = count(built(NESTED))
+    (nothing,) = count(built(""))
     around = flow.instructions(nothing)
     assert flow.instructions(edges) - around == 1 + 10 * (1 + 7 * 3 + 2)
-    parts = counter.count(CORES["a53"], built(f"{NESTED} measure_part(); {NESTED}"))
+    parts = count(built(f"{NESTED} measure_part(); {NESTED}"))
     assert len(parts) == 2
     assert all(flow.instructions(part) >= 10 * (1 + 7 * 3 + 2) for part in parts)
     inner, outer, *_ = flow.cycles(edges)
