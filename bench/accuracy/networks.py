@@ -30,6 +30,7 @@ from bench.accuracy import drawn, scenes
 from bench.accuracy.harden import REWRITINGS
 from neon8.data.preprocess import Preprocess, open_image
 from neon8.data.samples import gather
+from neon8.errors import DataError
 from neon8.files import write_atomic
 
 if sys.version_info >= (3, 11):
@@ -47,7 +48,7 @@ class DescriptionError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """A float network and its samples.  preprocess: TOML as neon8 reads it, or "".
+    """A float network and its samples.
 
     model: the folder itself if the network is to be drawn.
     """
@@ -57,7 +58,7 @@ class Network:
     model: Path
     calibrate: int
     evaluate: int
-    preprocess: str = ""
+    preprocess: Preprocess | None = None
     harden: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
     draw: str = ""
@@ -86,9 +87,12 @@ def _network(folder: Path, path: Path, name: str, entry: dict) -> Network:
         drawn_here = {"model": ""} if "draw" in entry else {}
         entry = drawn_here | entry
         files = {key: folder / entry.pop(key) for key in ("model", "data")}
-        settings = _toml(entry.pop("preprocess", {}))
-        network = Network(name=name, preprocess=settings, **files, **entry)
-    except (KeyError, TypeError) as error:
+        if "preprocess" in entry:
+            values = entry["preprocess"].items()
+            known = {k: tuple(v) if isinstance(v, list) else v for k, v in values}
+            entry["preprocess"] = Preprocess(**known)
+        network = Network(name=name, **files, **entry)
+    except (KeyError, TypeError, DataError) as error:
         raise DescriptionError(f"{path}: [{name}]: {error}") from error
     for rewriting in (*network.harden, *network.notes):
         if rewriting not in REWRITINGS:
@@ -121,7 +125,7 @@ def prepared(network: Network, folder: Path) -> Network:
         path = folder / f"{network.name}.onnx"
         size = network.canvas or drawn.SIZE
         shapes = {"image": (1, 1, size, size)}
-        found = gather(network.data, shapes, preprocess=settings(network, folder))
+        found = gather(network.data, shapes, preprocess=network.preprocess)
         first = list(islice(found, network.calibrate))
         images = np.concatenate([sample.inputs["image"] for sample in first])
         if network.canvas:
@@ -132,15 +136,6 @@ def prepared(network: Network, folder: Path) -> Network:
         write_atomic(path, model.SerializeToString(deterministic=True))
         network = replace(network, model=path)
     return network
-
-
-def settings(network: Network, folder: Path) -> Preprocess | None:
-    """How its samples are made of the data."""
-    if not network.preprocess:
-        return None
-    path = folder / f"{network.name}.toml"
-    path.write_text(network.preprocess)
-    return Preprocess.load(path)
 
 
 def _image(path: Path) -> bool:
@@ -155,11 +150,3 @@ def boxed(path: Path, size: int, fill: int) -> np.ndarray:
     square = Image.new("RGB", (size, size), (fill,) * 3)
     square.paste(image.resize(small, Image.Resampling.BILINEAR))
     return np.asarray(square)
-
-
-def _toml(settings: dict[str, object]) -> str:
-    lines = {
-        key: f'"{value}"' if isinstance(value, str) else str(value)
-        for key, value in settings.items()
-    }
-    return "".join(f"{key} = {value}\n" for key, value in lines.items())

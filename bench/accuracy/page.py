@@ -89,35 +89,20 @@ def page(cases: Iterable[Case], results: Results, facts: Mapping[str, object]) -
         ),
         "drawn": ", ".join(drawn) or "none of these",
     }
-    return "\n".join(
-        [
-            INTRODUCTION.format(**facts, **more),
-            "## SQNR in dB",
-            "",
-            pages.table(
-                ("network", *shown),
-                (
-                    [case.name, *(_sqnr(results, case, r) for r in shown)]
-                    for case in cases
-                ),
-            ),
-            "",
-            *summary,
-            "## All figures",
-            "",
-            COLUMNS,
-            pages.table(
-                HEADER,
-                (
-                    [case.name, *figures(results[case.name, recipe], recipe)]
-                    for case in cases
-                    for recipe in recipes
-                    if (case.name, recipe) in results
-                ),
-            ),
-            "",
-        ]
+    ratios = (
+        [case.name, *(_sqnr(results, case, recipe) for recipe in shown)]
+        for case in cases
     )
+    every = (
+        [case.name, *figures(results[case.name, recipe], recipe)]
+        for case in cases
+        for recipe in recipes
+        if (case.name, recipe) in results
+    )
+    parts = [INTRODUCTION.format(**facts, **more), "## SQNR in dB", ""]
+    parts += [pages.table(("network", *shown), ratios), "", *summary]
+    parts += ["## All figures", "", COLUMNS, pages.table(HEADER, every), ""]
+    return "\n".join(parts)
 
 
 def figures(row: Row, recipe: str) -> list[str]:
@@ -224,21 +209,12 @@ def beside(cases: list[Case], results: Results, recipes: list[str]) -> list[str]
             ]
         rows.append([case.name, *cells])
     where = [f"- {each}" for each in dict.fromkeys(behind)]
-    return [
-        "## Default beside peers",
-        "",
-        BESIDE,
-        "",
-        pages.table(("network", *names), rows),
-        "",
-        *_failures(cases, results, names),
-        *(
-            ["Behind by more than the interval:", "", *where]
-            if where
-            else ["Behind on none by more than the interval."]
-        ),
-        "",
-    ]
+    said = ["Behind by more than the interval:", "", *where]
+    if not where:
+        said = ["Behind on none by more than the interval."]
+    table = pages.table(("network", *names), rows)
+    parts = ["## Default beside peers", "", BESIDE, "", table, ""]
+    return [*parts, *_failures(cases, results, names), *said, ""]
 
 
 def _failures(cases: list[Case], results: Results, names: list[str]) -> list[str]:

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One network by one recipe: calibrated, compiled, run on samples it has not seen."""
 
-import contextlib
-import io
 import math
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -16,10 +14,10 @@ import onnx
 import neon8
 from bench.accuracy import peers
 from bench.accuracy.harden import EXACT, harden
-from bench.accuracy.networks import Network, prepared, settings
+from bench.accuracy.networks import Network, prepared
 from neon8.calibrate.run.reference import Reference
-from neon8.cli.main import main as neon8_command
 from neon8.data.samples import gather
+from neon8.errors import Neon8Error
 from neon8.evaluate.detection import Matching
 from neon8.evaluate.evaluate import reading_of
 from neon8.evaluate.heads import Option, parse
@@ -31,15 +29,15 @@ from neon8.settings.stages import JudgeSettings
 
 FP32 = "FP32"
 OPTIONS = {
-    "plain": ("--plain",),
-    "default": (),
-    "thorough": ("--thorough",),
-    "mixed 1.1": ("--max-cost", "1.1"),
-    "mixed 1.25": ("--max-cost", "1.25"),
-    "plain of 1": ("--plain", "--limit", "1"),
-    "default of 1": ("--limit", "1"),
+    "plain": {"plain": True},
+    "default": {},
+    "thorough": {"thorough": True},
+    "mixed 1.1": {"max_cost": 1.1},
+    "mixed 1.25": {"max_cost": 1.25},
+    "plain of 1": {"plain": True, "limit": 1},
+    "default of 1": {"limit": 1},
 }
-"""What `neon8 calibrate` is given."""
+"""What calibrate_model() is given."""
 SEARCHES = ("mixed 1.1", "mixed 1.25")
 """Take minutes, so they are for networks that ask for them."""
 REWRITTEN = (FP32, "plain", "default", "onnxruntime")
@@ -101,43 +99,28 @@ def measure(case: Case, recipe: str, folder: Path) -> Row:
             return _evaluated(case, case.model)
         if recipe in OPTIONS:
             made = made.with_suffix(".n8")
-            refused = _compiled(case, OPTIONS[recipe], made)
-            if refused:
-                return {"refused": refused.replace(f"{made.parent}/", "")}
+            try:
+                _compiled(case, OPTIONS[recipe], made)
+            except Neon8Error as error:
+                return {"refused": str(error)}
             return _evaluated(case, made)
         network = case.network
         inputs = Reference(case.model).inputs
-        ready = settings(network, made.parent)
-        samples = gather(network.data, inputs, preprocess=ready)
+        samples = gather(network.data, inputs, preprocess=network.preprocess)
         first = [dict(one.inputs) for one in islice(samples, network.calibrate)]
 
         best: Row = {"refused": ""}
         failed = {}
         for setting in peers.PEERS[recipe].settings:
-            refused = _made(recipe, setting, case, first, folder, made)
-            if refused:
-                failed[setting] = refused
-            else:
-                row = _evaluated(case, made) | {"setting": setting, "failed": failed}
-                best = max(best, row, key=_rank)
+            try:
+                model = peers.made(recipe, setting, case.model, first, folder)
+            except peers.PeerError as error:
+                failed[setting] = str(error)
+                continue
+            onnx.save(peers.exact(model), made)
+            row = _evaluated(case, made) | {"setting": setting, "failed": failed}
+            best = max(best, row, key=_rank)
         return best if "setting" in best else {"refused": "; ".join(failed.values())}
-
-
-def _made(
-    recipe: str,
-    setting: str,
-    case: Case,
-    samples: peers.Samples,
-    folder: Path,
-    path: Path,
-) -> str:
-    """Write what the peer makes.  Why it cannot be, or ""."""
-    try:
-        model = peers.made(recipe, setting, case.model, samples, folder)
-    except peers.PeerError as error:
-        return str(error)
-    onnx.save(peers.exact(model), path)
-    return ""
 
 
 def _rank(row: Row) -> float:
@@ -208,35 +191,24 @@ def _evaluated(case: Case, model: Path) -> Row:
     network = case.network
     detection = parse(network.detection) if network.detection else Option()
     watched = Watched(case.reference, detection)
-    with tempfile.TemporaryDirectory() as folder:
-        result = neon8.evaluate_model(
-            model,
-            network.data,
-            reference=case.reference,
-            preprocess=settings(network, Path(folder)),
-            detection=detection,
-            skip=network.calibrate,
-            limit=network.evaluate,
-            workers=1,
-            watch=watched.each,
-        )
+    result = neon8.evaluate_model(
+        model,
+        network.data,
+        reference=case.reference,
+        preprocess=network.preprocess,
+        detection=detection,
+        skip=network.calibrate,
+        limit=network.evaluate,
+        workers=1,
+        watch=watched.each,
+    )
     samples = {key: getattr(watched, key) for key in ("noise", "right", "boxes")}
     return as_json(result) | {"samples": samples}
 
 
-def _compiled(case: Case, options: tuple[str, ...], made: Path) -> str:
-    """Write the .n8 file as a user would.  Why it cannot be, or ""."""
-    table = made.with_name("scales.json")
-    data = [*("--data", case.network.data), *("--limit", case.network.calibrate)]
-    if settings(case.network, made.parent) is not None:
-        data += ["--preprocess", made.with_name(f"{case.network.name}.toml")]
-    for words in (
-        ("calibrate", case.model, *data, *options, "-o", table, "--quiet"),
-        ("compile", case.model, "--scales", table, "-o", made, "--quiet"),
-    ):
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-            status = neon8_command([str(word) for word in words])
-        if status:
-            return said.getvalue().strip().removeprefix("neon8: error: ")
-    return ""
+def _compiled(case: Case, options: Mapping[str, Any], made: Path) -> None:
+    """Write the .n8 file.  Neon8Error."""
+    network = case.network
+    given = {"preprocess": network.preprocess, "limit": network.calibrate} | options
+    table = neon8.calibrate_model(case.model, network.data, **given)
+    neon8.save_model(neon8.compile_model(case.model, table), made)
