@@ -134,7 +134,7 @@ def _compile_open(
     if settings.compile.cut:
         raise CompileError(f"{model}: --cut wants fixed shapes; leave out the bounds")
     keep = frozenset(settings.compile.keep_float)
-    given = table_json.load(table) if isinstance(table, str | Path) else table
+    given = _table(table)
     usual = {} if given is None else given.shapes
     last: list[tuple[Graph, Program]] = []
 
@@ -205,10 +205,7 @@ def _network(
     shapes: Shapes | None,
 ) -> tuple[Graph, ScaleTable, OnnxFile | None]:
     """The Graph and its scales, from wherever they come, and its file."""
-    if isinstance(table, ScaleTable):
-        given: ScaleTable | None = table
-    else:
-        given = None if table is None else table_json.load(table)
+    given = _table(table)
     if not isinstance(model, Graph):
         file = open_onnx(model, shapes=shapes)
         if is_quantized(file):
@@ -221,3 +218,7 @@ def _network(
     if given is None:
         raise CompileError(f"{model.name}: a Graph needs a scale table")
     return model, given, None
+
+
+def _table(table: str | Path | ScaleTable | None) -> ScaleTable | None:
+    return table_json.load(table) if isinstance(table, str | Path) else table

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from neon8.graph.onnx_file import ModelLike, OnnxFile, open_onnx
+from neon8.graph.onnx_file import ModelLike, OnnxFile, declared
 from neon8.graph.protos import nodes_of, rename
 from neon8.ir.graph import Tensor
 from neon8.ir.names import claimed
@@ -76,14 +76,9 @@ def _rearrange(graph: onnx.GraphProto, tensor: Tensor, taken: set[str]) -> None:
 
 
 def batch_sizes(model: ModelLike) -> dict[str, int | str]:
-    """The first dimension of each input as the file has it: a number, or a name.
+    """The first dimension of each input as the file has it: a number, or "N".
 
     GraphError names the file.
     """
-    graph = onnx.ModelProto.FromString(open_onnx(model).model).graph
-    sizes: dict[str, int | str] = {}
-    for value in graph.input:
-        dims = value.type.tensor_type.shape.dim
-        fixed = not dims or dims[0].HasField("dim_value")
-        sizes[value.name] = dims[0].dim_value if dims and fixed else "N"
-    return sizes
+    first = {name: next(iter(dims), "") for name, (_, dims) in declared(model).items()}
+    return {name: n if isinstance(n, int) else "N" for name, n in first.items()}

@@ -99,6 +99,11 @@ class _Uses:
     kept: bool = False
     """An output of the network, or read inside a branch or loop."""
 
+    @property
+    def wanted(self) -> bool:
+        """True if somebody reads it as it is in the file."""
+        return self.kept or self.converted < len(self.readers)
+
 
 class _Plan:
     """Which nodes are converted; `converted` has them by name."""
@@ -230,8 +235,10 @@ class _Plan:
         for name in names:
             last, first = self._needs(name)
             uses = self._of(name)
-            inside = uses.maker in self._inside and self._whole(uses.maker)
-            made = last if inside or uses.given else first
+            maker = uses.maker
+            inside = maker is not None and maker in self._inside
+            whole = inside and maker is not None and self._able[maker].whole
+            made = last if whole or uses.given else first
             if made:
                 shape = self._source.shapes[name]
                 moved += _work(shape, _first(len(shape)).order) if len(shape) > 2 else 0
@@ -242,14 +249,10 @@ class _Plan:
                 apart += math.prod(self._source.shapes[node.outputs[0]])
         return moved, apart
 
-    def _whole(self, index: int | None) -> bool:
-        return index is not None and self._able[index].whole
-
     def _needs(self, name: str) -> tuple[bool, bool]:
         """If the tensor is read as in the file, and if channels first."""
         uses = self._of(name)
-        last = uses.kept or uses.converted < len(uses.readers)
-        return last, bool(uses.twins) or uses.converted > 0
+        return uses.wanted, bool(uses.twins) or uses.converted > 0
 
     def rewritten(self) -> Source:
         """The network with these nodes converted."""
@@ -299,21 +302,15 @@ class _Rewriting:
             rearranged=self._rearranged,
         )
 
-    def _read_inside(self, name: str) -> bool:
-        return name in self._uses and self._uses[name].converted > 0
-
     def _made_as_in_the_file(self, name: str) -> None:
         """A tensor stands there; converted nodes may want to read it converted."""
-        if not self._read_inside(name):
+        if name not in self._uses or not self._uses[name].converted:
             return
-        given = self._uses[name].given
-        if given:
-            self._first[name] = given
-            self._twins(name)
-            return
-        twin = self._twin(name)
-        self._move(name, twin, _first(len(self._shapes[name])).order)
-        self._first[name] = twin
+        self._first[name] = self._uses[name].given
+        if not self._first[name]:
+            self._first[name] = self._twin(name)
+            order = _first(len(self._shapes[name])).order
+            self._move(name, self._first[name], order)
         self._twins(name)
 
     def _convert(self, index: int, node: OnnxNode) -> None:
@@ -336,14 +333,9 @@ class _Rewriting:
         for name, made in zip(node.outputs, outputs, strict=True):
             if name:
                 self._twins(name)
-                if name != made and self._wanted(name):
+                if name != made and self._uses[name].wanted:
                     shape = self._source.shapes[name]
                     self._move(made, name, _first(len(shape)).back)
-
-    def _wanted(self, name: str) -> bool:
-        """True if somebody reads it as it is in the file."""
-        uses = self._uses[name]
-        return uses.kept or uses.converted < len(uses.readers)
 
     def _twin(self, name: str) -> str:
         """The name of the converted tensor; that of the file if it is there."""
@@ -353,7 +345,7 @@ class _Rewriting:
             return self._source.nodes[uses.twins[0]].outputs[0]
         made = rearranged.nchw(name, self._source.shapes[name])
         inside = uses.maker is not None and uses.maker in self._inside
-        if inside and not self._wanted(name):
+        if inside and not uses.wanted:
             made = replace(made, name=name)  # by which other tools know it
         else:
             made = replace(made, name=claimed(made.name, self._names))

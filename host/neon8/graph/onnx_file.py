@@ -113,13 +113,14 @@ def _open(path: Path) -> OnnxFile:
 Declared = tuple[str, tuple[str | int, ...]]
 
 
-def declared(model: str | PathLike[str]) -> dict[str, Declared]:
+def declared(model: ModelLike) -> dict[str, Declared]:
     """Of each input its type, as numpy calls it, and its dimensions.
 
     The type is "" if it is no tensor; dimensions are numbers, or names, which are "" if
     there are none.  GraphError.
     """
-    found = onnx.ModelProto.FromString(_open(Path(model)).model)
+    file = model if isinstance(model, OnnxFile) else _open(Path(model))
+    found = onnx.ModelProto.FromString(file.model)
     kinds = {
         value.name: value.type.tensor_type for value in network_inputs(found.graph)
     }

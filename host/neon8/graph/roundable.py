@@ -136,36 +136,32 @@ class _Edit:
         if name not in self._made:
             own = origin.name == name
             source = self._now.get(name, name) if own else self.arranged(origin.name)
-            nodes: list[onnx.NodeProto] = []
             view, order, dims = origin.view, origin.order, self._tensors[name].dims
-            self._made[name] = self._move(nodes, source, view, order, dims)
-            self._add(nodes)
+            self._made[name] = self._move(source, view, order, dims)
         return self._made[name]
 
     def replace_layer(self, layer: Conv2d) -> tuple[str, str]:
         """What makes its pre-activation is `layer` from now on; its new inputs."""
         source = self._graph.tensors[layer.inputs[0]]
         made, root = layer.pre_activation, self.root(layer.pre_activation)
+        self._displace(root, self._fresh(f"{root}_of_file"))
         value = self.arranged(source.name)
-        nodes: list[onnx.NodeProto] = []
-        value = self._node(nodes, "Cast", [value], to=TensorProto.FLOAT)
-        value = self._reshape(nodes, value, source.shape)
+        value = self._node("Cast", [value], to=TensorProto.FLOAT)
+        value = self._reshape(value, source.shape)
         given = (
             self._new_input(f"{layer.name}_weight", layer.weight.shape),
             self._new_input(f"{layer.name}_bias", layer.bias.shape),
         )
-        value = self._convolve(nodes, value, layer, source.shape, given)
+        value = self._convolve(value, layer, source.shape, given)
         while (origin := self._origin(made)) is not None:
             view = tuple(origin.view[axis] for axis in origin.order)
             order = tuple(origin.order.index(axis) for axis in range(len(view)))
             made = "" if origin.name == made else origin.name
             inner = self._origin(made) is not None
             dims = self._tensors[made].dims if inner else self._source.shapes[root]
-            value = self._move(nodes, value, view, order, dims)
-        value = self._reshape(nodes, value, self._source.shapes[root])
-        self._give(nodes, value, root)
-        self._displace(root, self._fresh(f"{root}_of_file"))
-        self._add(nodes)
+            value = self._move(value, view, order, dims)
+        value = self._reshape(value, self._source.shapes[root])
+        self._give(value, root, root)
         return given
 
     def units(self, name: str, factors: Factors) -> FloatArray:
@@ -275,8 +271,7 @@ class _Edit:
         else:
             source, result = self._fresh(f"{root}_unrounded"), root
             self._displace(root, source)
-        nodes: list[onnx.NodeProto] = []
-        value = self._node(nodes, "Cast", [source], to=TensorProto.FLOAT)
+        value = self._node("Cast", [source], to=TensorProto.FLOAT)
         units = [] if unit is None else [self._constant(unit)]
         for operator, number in (
             *(("Div", each) for each in units),
@@ -288,34 +283,27 @@ class _Edit:
             ("Mul", scale),
             *(("Mul", each) for each in units),
         ):
-            value = self._node(nodes, operator, [value, number])
+            value = self._node(operator, [value, number])
         if not self._source.shapes[root]:  # the numbers have one dimension
-            value = self._reshape(nodes, value, ())
-        self._give(nodes, value, root, result)
-        self._add(nodes)
+            value = self._reshape(value, ())
+        self._give(value, root, result)
 
     def _convolve(
-        self,
-        nodes: list[onnx.NodeProto],
-        value: str,
-        layer: Conv2d,
-        shape: Shape,
-        given: Sequence[str],
+        self, value: str, layer: Conv2d, shape: Shape, given: Sequence[str]
     ) -> str:
         """`layer` on N C H W.  given: the names of weights and bias."""
         pads = layer.pads
         if layer.transposed:
             (n, c, h, w), (down, across) = shape, layer.spread
-            value = self._reshape(nodes, value, (n, c, h, 1, w, 1))
+            value = self._reshape(value, (n, c, h, 1, w, 1))
             zeros = [0] * 9 + [down - 1, 0, across - 1]
-            value = self._pad(nodes, value, zeros)
-            value = self._reshape(nodes, value, (n, c, h * down, w * across))
+            value = self._pad(value, zeros)
+            value = self._reshape(value, (n, c, h * down, w * across))
             top, left, bottom, right = pads
             ends = [0, 0, bottom - down + 1, right - across + 1]
-            value = self._pad(nodes, value, [0, 0, top, left, *ends])
+            value = self._pad(value, [0, 0, top, left, *ends])
             pads = (0, 0, 0, 0)
         return self._node(
-            nodes,
             "Conv",
             [value, *given],
             kernel_shape=layer.weight.shape[2:],
@@ -325,51 +313,32 @@ class _Edit:
             group=layer.groups,
         )
 
-    def _pad(self, nodes: list[onnx.NodeProto], value: str, pads: list[int]) -> str:
+    def _pad(self, value: str, pads: list[int]) -> str:
         """With zeros, or without what is negative."""
         if self._opset < PAD_TAKES_PADS:
-            return self._node(nodes, "Pad", [value], pads=pads)
-        return self._node(nodes, "Pad", [value, self._integers(pads)])
+            return self._node("Pad", [value], pads=pads)
+        return self._node("Pad", [value, self._integers(pads)])
 
     def _move(
-        self,
-        nodes: list[onnx.NodeProto],
-        value: str,
-        view: Sequence[int],
-        order: Sequence[int],
-        dims: Sequence[int],
+        self, value: str, view: Sequence[int], order: Sequence[int], dims: Sequence[int]
     ) -> str:
         """As Permute does."""
-        value = self._reshape(nodes, value, view)
-        value = self._node(nodes, "Transpose", [value], perm=order)
-        return self._reshape(nodes, value, dims)
+        value = self._reshape(value, view)
+        value = self._node("Transpose", [value], perm=order)
+        return self._reshape(value, dims)
 
-    def _reshape(
-        self, nodes: list[onnx.NodeProto], value: str, dims: Sequence[int]
-    ) -> str:
-        return self._node(nodes, "Reshape", [value, self._integers(dims)])
+    def _reshape(self, value: str, dims: Sequence[int]) -> str:
+        return self._node("Reshape", [value, self._integers(dims)])
 
-    def _give(
-        self,
-        nodes: list[onnx.NodeProto],
-        value: str,
-        root: str,
-        result: str | None = None,
-    ) -> None:
-        """`value` as tensor `root` of the file, or under another name."""
+    def _give(self, value: str, root: str, result: str) -> None:
+        """`value` of the type that tensor `root` has in the file, called `result`."""
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(self._source.types[root]))
-        nodes.append(helper.make_node("Cast", [value], [result or root], to=kind))
+        self._add([helper.make_node("Cast", [value], [result], to=kind)])
 
-    def _node(
-        self,
-        nodes: list[onnx.NodeProto],
-        operator: str,
-        inputs: Sequence[str],
-        **attributes: Any,
-    ) -> str:
-        """Appends it; its output."""
+    def _node(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """Adds a node; its output."""
         result = self._fresh(f"{inputs[0]}_{operator}")
-        nodes.append(helper.make_node(operator, inputs, [result], **attributes))
+        self._add([helper.make_node(operator, inputs, [result], **attributes)])
         return result
 
     def _integers(self, values: Sequence[int]) -> str:
