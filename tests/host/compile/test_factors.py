@@ -10,7 +10,7 @@ import pytest
 
 import neon8
 from neon8.calibrate.run.reference import Reference
-from neon8.compile import oracle, writer
+from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.evaluate.measure import sqnr_of, squares_of
@@ -27,9 +27,7 @@ from neon8.quant.grid import at_bits
 from neon8.refine.diagnosis import diagnose_model
 from neon8.refine.sensitivity import Meter
 from neon8.rewrite.equalization import equalized
-from neon8.runtime import Model
 from onnx_nets import net, node, save
-from random_program import differing_bytes
 from small_graphs import conv, graph_of, kinds, with_entries
 
 CHANNELS = 24
@@ -148,19 +146,6 @@ def steps_of(program):
     return [op for op in program.ops if isinstance(op, TableOp)]
 
 
-def test_library_equals_oracle(made):
-    path, _, table = made
-    program = lower(load(path), table)
-    content = writer.dumps(program)
-    for isa in ("c", None):
-        with Model.from_bytes(content, isa=isa) as model:
-            tables = [step.tables for step in model.steps if step.tables]
-            assert tables == [len(op.table) for op in steps_of(program)]
-            for x in samples(2):
-                found = model.session(2).run({"x": x})
-                assert differing_bytes(found, oracle.run(program, {"x": x})) == {}
-
-
 def test_in_float32_the_factors_stay(made):
     path, _, table = made
     nodes = load(path).nodes
@@ -216,7 +201,7 @@ def of_int16(table, names):
 
 @pytest.mark.parametrize("names", WIDER, ids="+".join)
 def test_of_int16_products_stand_around_the_lines(made, names):
-    """No copy of 8 bits is left, and all back ends compute the same."""
+    """No copy of 8 bits is left."""
     path, plain, _ = made
     wide = of_int16(fitted(path, plain, samples(8), 2.0**-8), names)
     program = lower(load(path), wide)
@@ -224,12 +209,6 @@ def test_of_int16_products_stand_around_the_lines(made, names):
     lines = [op for op in program.ops if isinstance(op, InterpolateOp)]
     assert len(lines) == (3 if names is EVERY else 1)
     assert int8_db(path, wide) > BAD + 5
-    content = writer.dumps(program)
-    for isa in ("c", None):
-        with Model.from_bytes(content, isa=isa) as model:
-            for x in samples(2):
-                found = model.session(2).run({"x": x})
-                assert differing_bytes(found, oracle.run(program, {"x": x})) == {}
 
 
 def test_of_int16_channels_keep_the_steps_of_int8(made):

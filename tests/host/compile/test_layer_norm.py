@@ -7,7 +7,6 @@ import pytest
 from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.ir.graph import Activation
-from neon8.ir.program import Tensor
 from neon8.operators.layer_norm import (
     IMAGE,
     PIXEL,
@@ -16,22 +15,10 @@ from neon8.operators.layer_norm import (
     compute_normalization,
 )
 from neon8.operators.reference import Operand
+from oracle_cases import tensor
 from small_graphs import conv, graph_of, kinds, table_of
 
 BITS = {"int8": (-128, 127), "int16": (-32768, 32767)}
-
-
-def tensor(name, dims, dtype, scale, zero_point):
-    lo, hi = BITS[dtype]
-    return Tensor(
-        name=name,
-        dims=dims,
-        dtype=dtype,
-        scale=np.float32(scale),
-        zero_point=zero_point,
-        lo=lo,
-        hi=hi,
-    )
 
 
 @pytest.mark.parametrize("made", ["int8", "int16"])
@@ -41,8 +28,9 @@ def tensor(name, dims, dtype, scale, zero_point):
 def test_half_a_step_from_the_exact_result(given, made, function, axis, groups):
     rng = np.random.default_rng(groups)
     dims = (2, 12, 5, 4)
-    x = tensor("x", dims, given, 6 / BITS[given][1], BITS[given][1] // 9)
-    out = tensor("y", dims, made, 5 / BITS[made][1], 3)
+    most = BITS[given][1]
+    x = tensor("x", dims, dtype=given, scale=6 / most, zero_point=most // 9)
+    out = tensor("y", dims, dtype=made, scale=5 / BITS[made][1], zero_point=3)
     gamma, beta = rng.normal(1, 0.5, 12), rng.normal(0, 1, 12)
     q = rng.integers(*BITS[given], dims, endpoint=True).astype(given)
     op = NormalizationOp(
@@ -71,7 +59,7 @@ def test_half_a_step_from_the_exact_result(given, made, function, axis, groups):
 
 
 def test_a_row_without_variance_is_beta():
-    out = tensor("y", (1, 6), "int8", 0.1, 0)
+    out = tensor("y", (1, 6), scale=0.1)
     op = NormalizationOp(
         name="n",
         inputs=("x",),
@@ -81,12 +69,12 @@ def test_a_row_without_variance_is_beta():
         axis=PIXEL,
         function="subtract",
     )
-    x = tensor("x", (1, 6), "int8", 1e28, 7)
+    x = tensor("x", (1, 6), scale=1e28, zero_point=7)
     q = np.full((1, 6, 1, 1), 99, np.int8)
     y = compute_normalization(op, out, Operand(x, q))
     # 0 times infinity is no number, and so 0.
     assert y.reshape(-1).tolist() == [0] * 6
-    y = compute_normalization(op, out, Operand(tensor("x", (1, 6), "int8", 1, 7), q))
+    y = compute_normalization(op, out, Operand(tensor("x", (1, 6), zero_point=7), q))
     assert y.reshape(-1).tolist() == [0, 10, 20, 30, 40, 50]
 
 

@@ -15,7 +15,7 @@ from neon8.operators.arithmetic import Add, Divide, Multiply, Subtract
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.functions import X, affine, call, evaluate, gated, number
 from neon8.operators.normalization import InstanceNorm, Lrn
-from neon8.operators.pointwise import Pointwise, table_of
+from neon8.operators.pointwise import table_of
 from neon8.operators.pooling import Pool
 from small_graphs import SHAPE, conv, kinds, lowered, scale
 
@@ -66,29 +66,8 @@ def test_power(exponent):
     np.testing.assert_allclose(result, x**exponent, rtol=1e-13)
 
 
-def test_a_function_behind_a_convolution():
-    node = Pointwise(name="f", inputs=("h",), output="y", function=call("sigmoid", X))
-    prog = lowered(
-        conv("h"), node, scales={"h": scale(0.05), "y": scale(1 / 255, -128)}
-    )
-    assert kinds(prog) == ["Conv2d", "Table"]
-    assert prog.ops[1].table.dtype == np.int8
-
-
 def both(kind, **options):
     return kind(name="n", inputs=("a", "b"), output="y", **options)
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"), [(Multiply, 0.25 * 2 / 0.5), (Divide, 0.25 / 2 / 0.5)]
-)
-def test_product(kind, expected):
-    activation = Activation(lo=0.0, slope=0.5)
-    scales = {"a": scale(0.25), "b": scale(2.0), "y": scale(0.5, 3)}
-    prog = lowered(both(kind, activation=activation), inputs=("a", "b"), scales=scales)
-    (op,) = prog.ops
-    assert type(op).__name__ == f"{kind.__name__}Op"
-    assert (op.scale, op.slope, op.lo, op.hi) == (expected, 0.5, 3, 127)
 
 
 @pytest.mark.parametrize("kind", [Multiply, Divide])
@@ -98,12 +77,6 @@ def test_product_of_scales_that_do_not_fit(kind):
         scales["b"] = scale(1e20)
     with pytest.raises(CompileError, match="too far from"):
         lowered(both(kind), inputs=("a", "b"), scales=scales)
-
-
-def test_difference():
-    scales = {"a": scale(0.25), "b": scale(1.0), "y": scale(0.5)}
-    (op,) = lowered(both(Subtract), inputs=("a", "b"), scales=scales).ops
-    assert (op.scale, op.residual_scale) == (0.5, -2.0)
 
 
 def test_a_convolution_takes_a_difference_in():

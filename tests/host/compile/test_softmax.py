@@ -4,24 +4,11 @@
 import numpy as np
 import pytest
 
-from neon8.ir.program import Tensor
 from neon8.operators.reference import Operand
 from neon8.operators.softmax import SoftmaxQOp, compute_softmax_q
+from oracle_cases import tensor
 
 BITS = {"int8": (-128, 127), "int16": (-32768, 32767)}
-
-
-def tensor(name, dims, dtype, scale, zero_point=0):
-    lo, hi = BITS[dtype]
-    return Tensor(
-        name=name,
-        dims=dims,
-        dtype=dtype,
-        scale=np.float32(scale),
-        zero_point=zero_point,
-        lo=lo,
-        hi=hi,
-    )
 
 
 @pytest.mark.parametrize("made", ["int8", "int16"])
@@ -31,9 +18,9 @@ def tensor(name, dims, dtype, scale, zero_point=0):
 def test_half_a_step_from_the_exact_result(given, made, count, width):
     """Of what the integers stand for; the float32 in between rounds a bit more."""
     rng = np.random.default_rng(count)
-    x = tensor("x", (3, count), given, width / BITS[given][1])
+    x = tensor("x", (3, count), dtype=given, scale=width / BITS[given][1])
     lo, hi = BITS[made]
-    out = tensor("y", (3, count), made, 1 / (hi - lo), lo)
+    out = tensor("y", (3, count), dtype=made, scale=1 / (hi - lo), zero_point=lo)
     q = rng.integers(*BITS[given], (3, count, 1, 1), endpoint=True).astype(given)
     op = SoftmaxQOp(name="s", inputs=("x",), output="y", axis=1)
     y = compute_softmax_q(op, out, Operand(x, q)).reshape(3, count)

@@ -11,15 +11,10 @@ from onnx_nets import assert_same, net, node, save, why_opaque
 HEADS = {"q": (1, 4, 5, 8), "k": (1, 4, 7, 8), "v": (1, 4, 7, 6)}
 FLAT = {"q": (2, 5, 32), "k": (2, 7, 16), "v": (2, 7, 12)}
 GROUPS = {"q_num_heads": 4, "kv_num_heads": 2}
-PAST = {"ks": (1, 4, 3, 8), "vs": (1, 4, 3, 6)}
 SEEN = np.tri(5, 7, 2, bool)
 NETS = {
     "plain": ("q k v", HEADS, {}, {}),
-    "scaled and capped": ("q k v", HEADS, {}, {"scale": 0.3, "softcap": 2.0}),
-    "causal": ("q k v", HEADS, {}, {"is_causal": 1}),
-    "joined heads": ("q k v", FLAT, {}, GROUPS),
     "joined and causal": ("q k v", FLAT, {}, {**GROUPS, "is_causal": 1}),
-    "which it sees": ("q k v seen", HEADS, {"seen": SEEN}, {}),
     "any mask": ("q k v m", {**HEADS, "m": (4, 5, 7)}, {}, {"is_causal": 1}),
 }
 
@@ -32,14 +27,6 @@ def test_attention(tmp_path, name):
     assert_same(tmp_path, model)
     products = [n for n in load(save(tmp_path, model)).nodes if isinstance(n, MatMul)]
     assert len(products) == 2
-
-
-def test_what_was_before(tmp_path):
-    """Keys and values of it come first, and are given on."""
-    nodes = [node("Attention", "q k v seen ks vs", "y keys values", "a")]
-    weights = {"seen": np.tri(5, 10, 4, bool)}
-    model = net(nodes, HEADS | PAST, "y keys values", weights, opset=23)
-    assert_same(tmp_path, model)
 
 
 def test_refused(tmp_path):

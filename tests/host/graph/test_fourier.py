@@ -8,38 +8,29 @@ from neon8.operators.fourier import MOST
 from onnx_nets import assert_same, net, node, why_opaque
 
 F = np.float32
-INTS = {name: np.array(value, np.int64) for name, value in
-        {"twelve": 12, "five": 5, "last": -2, "one": 1}.items()}  # fmt: skip
+INTS = {"twelve": np.array(12), "five": np.array(5)}
 REAL, COMPLEX = (2, 8, 3, 1), (2, 8, 3, 2)
 NETS = {
-    "real": (17, REAL, "x", {}),
-    "complex": (17, COMPLEX, "x", {"axis": 2}),
-    "half": (17, REAL, "x", {"onesided": 1}),
-    "back": (17, COMPLEX, "x", {"inverse": 1}),
-    "padded": (17, REAL, "x twelve", {}),
-    "cut": (17, COMPLEX, "x five", {}),
-    "axis is an input": (20, REAL, "x five one", {}),
-    "the last axis": (20, COMPLEX, "x  last", {"inverse": 1}),
+    "half": (REAL, "x", {"onesided": 1}),
+    "padded": (REAL, "x twelve", {}),
+    "cut": (COMPLEX, "x five", {}),
 }
 
 
 @pytest.mark.parametrize("name", NETS)
 def test_transforms(tmp_path, name):
-    opset, shape, inputs, attributes = NETS[name]
+    shape, inputs, attributes = NETS[name]
     weights = {key: value for key, value in INTS.items() if key in inputs.split()}
     made = node("DFT", "", "y", **attributes)
     made.input.extend(inputs.split(" "))
-    assert_same(tmp_path, net([made], {"x": shape}, "y", weights, opset=opset))
+    assert_same(tmp_path, net([made], {"x": shape}, "y", weights, opset=17))
 
 
-@pytest.mark.parametrize("onesided", [0, 1])
-@pytest.mark.parametrize(
-    "inputs", ["x step window", "x step window size", "x step  size"]
-)
-def test_frames(tmp_path, inputs, onesided):
+@pytest.mark.parametrize("inputs", ["x step window size", "x step  size"])
+def test_frames(tmp_path, inputs):
     weights = {"step": np.array(4, np.int64), "window": np.hanning(10).astype(F)}
     weights["size"] = np.array(10, np.int64)
-    made = node("STFT", "", "y", onesided=onesided)
+    made = node("STFT", "", "y")
     made.input.extend(inputs.split(" "))
     weights = {key: value for key, value in weights.items() if key in inputs.split()}
     assert_same(tmp_path, net([made], {"x": (2, 39, 1)}, "y", weights, opset=17))

@@ -264,26 +264,6 @@ def test_rounding_to_narrow_types(tmp_path, kind):
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_what_is_no_number(tmp_path):
-    nodes = [
-        node("IsNaN", "x", "nan"),
-        node("IsInf", "x", "inf"),
-        node("IsInf", "x", "below", detect_positive=0),
-        node("IsInf", "x", "above", detect_negative=0),
-    ]
-    wanted = {
-        "nan": np.isnan(VALUES),
-        "inf": np.isinf(VALUES),
-        "below": np.isneginf(VALUES),
-        "above": np.isposinf(VALUES),
-    }
-    nodes += [node("Cast", name, f"{name}_f", to=1) for name in wanted]
-    outputs = " ".join(f"{name}_f" for name in wanted)
-    found = computed(tmp_path, nodes, outputs, VALUES[None])
-    for name, want in wanted.items():
-        np.testing.assert_array_equal(found[f"{name}_f"][0], want)
-
-
 def test_powers_and_rests(tmp_path):
     """Of x and constants of its shape, of one value, and of x itself."""
     exponents = np.array([[2, -1, 0.5, 0, 3], [1, 2, -2, 0.25, 1.5]], F)
@@ -299,17 +279,6 @@ def test_powers_and_rests(tmp_path):
     exponents = np.where(exponents == 0, F(4), exponents)
     weights = {"exponents": exponents, "two": F(2)}
     assert_same(tmp_path, net(nodes, {"x": (2, 5)}, "a b c rest d e", weights))
-
-
-@pytest.mark.parametrize("options", [{}, {"reverse": 1}, {"exclusive": 1}])
-def test_cumulative_sums_and_triangles(tmp_path, options):
-    nodes = [
-        node("CumSum", "x axis", "a", **options),
-        node("Trilu", "x", "b", upper=len(options)),
-        node("Trilu", "x one", "c"),
-    ]
-    weights = {"axis": np.array(2), "one": np.array(-1)}
-    assert_same(tmp_path, net(nodes, {"x": (2, 3, 7)}, "a b c", weights, opset=14))
 
 
 def test_one_hot_and_reductions(tmp_path):

@@ -18,8 +18,6 @@ RELU = ("Relu", [], {})
 @pytest.mark.parametrize(
     "attributes",
     [
-        {"size": 5},
-        {"size": 5, "alpha": 2.0, "beta": 0.75, "bias": 2.0},
         {"size": 1, "alpha": 1.0, "beta": 0.5},
         {"size": 3, "alpha": 0.5, "beta": 1.0, "bias": 0.5},
         {"size": 3, "alpha": 3.0, "beta": 0.6},

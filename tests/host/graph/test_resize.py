@@ -72,7 +72,7 @@ MODES = (
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode(tmp_path_factory, mode):
-    @settings(max_examples=200)
+    @settings(max_examples=100)
     @given(case=steps(mode))
     def check(case):
         opset, step = case

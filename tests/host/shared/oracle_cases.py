@@ -7,14 +7,17 @@ from neon8.compile import oracle
 from neon8.ir.program import Program, Tensor
 
 
-def tensor(name, shape, *, scale=1.0, zero_point=0, lo=-128, dtype="int8"):
+def tensor(name, shape, *, scale=1.0, zero_point=0, lo=None, dtype="int8"):
+    """With all levels of an integer type, unless there are fewer from `lo` on."""
+    ends = np.iinfo(dtype if dtype == "int16" else "int8")
     return Tensor(
         name=name,
         dims=shape,
         dtype=dtype,
         scale=np.float32(scale),
         zero_point=zero_point,
-        lo=lo,
+        lo=ends.min if lo is None else lo,
+        hi=ends.max,
     )
 
 
