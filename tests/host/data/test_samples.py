@@ -27,24 +27,6 @@ def arrays(samples):
     return np.concatenate([sample.inputs["image"] for sample in samples])
 
 
-@pytest.mark.parametrize("compressed", [False, True])
-@pytest.mark.parametrize(
-    ("x", "want"),
-    [(FLOATS, FLOATS), (BYTES, AS_NCHW), (np.asfortranarray(BYTES), AS_NCHW)],
-)
-def test_npz(tmp_path, x, want, compressed):
-    path = tmp_path / "data.npz"
-    (np.savez_compressed if compressed else np.savez)(path, x=x, y=np.arange(6))
-    samples = open_samples(path, ONE)
-    assert len(samples) == 6
-    assert [sample.labels for sample in samples] == [(i,) for i in range(6)]
-    assert np.array_equal(arrays(samples), want)
-    assert np.array_equal(arrays(samples), want)  # it can be read twice
-    first = next(iter(samples))
-    assert first.inputs["image"].dtype == F
-    assert first.name == f"{path}[0]"
-
-
 def test_npz_without_labels_and_with_other_kinds_of_numbers(tmp_path):
     path = tmp_path / "data.npz"
     for x in (FLOATS.astype(">f8"), FLOATS.astype(np.float16)):
@@ -54,31 +36,11 @@ def test_npz_without_labels_and_with_other_kinds_of_numbers(tmp_path):
         assert np.array_equal(arrays(samples), x.astype(F))
 
 
-def test_npy(tmp_path):
-    np.save(tmp_path / "a.npy", FLOATS)
-    samples = open_samples(tmp_path / "a.npy", ONE)
-    assert np.array_equal(arrays(samples), FLOATS)
-    np.save(tmp_path / "a.npy", np.asfortranarray(BYTES))
-    samples = open_samples(tmp_path / "a.npy", ONE)
-    assert np.array_equal(arrays(samples), AS_NCHW)
-    assert np.array_equal(arrays(samples.part(2, 5)), AS_NCHW[2:5])
-
-
 def test_large_arrays_in_fortran_order(tmp_path, monkeypatch):
     """Each sample is all over the file; what is read as a whole has a limit."""
     np.save(tmp_path / "a.npy", np.asfortranarray(FLOATS))
     monkeypatch.setattr("neon8.data.npz.MAX_FORTRAN_BYTES", FLOATS.nbytes - 1)
     unusable(tmp_path / "a.npy", "ascontiguousarray")
-
-
-@pytest.mark.parametrize("batch", [False, True])
-def test_folder_of_npy(tmp_path, batch):
-    for number, value in enumerate(FLOATS):
-        np.save(tmp_path / f"{5 - number}.npy", value[np.newaxis] if batch else value)
-    (tmp_path / "notes.txt").write_text("not a sample")
-    samples = list(open_samples(tmp_path, ONE))
-    assert np.array_equal(arrays(samples), FLOATS[::-1])
-    assert samples[0].name == str(tmp_path / "0.npy")
 
 
 def images(folder):

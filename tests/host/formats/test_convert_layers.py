@@ -153,6 +153,15 @@ def test_16_bits_where_a_format_has_8(made, wide, to):
             convert(wide, to, **options)
 
 
+def refuses(made, table, path, texts):
+    """Each of these formats says why, and our own has it all."""
+    neon8.save_table(table, path)
+    for to, text in texts.items():
+        with pytest.raises(TableError, match=f"{path.name}: {to} {text}"):
+            convert(path, to, model=made.path)
+    assert convert(path, "neon8").data == path.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("bits", "remedy"),
     [
@@ -161,29 +170,21 @@ def test_16_bits_where_a_format_has_8(made, wide, to):
     ],
 )
 def test_one_tensor_of_other_bits(made, tmp_path, bits, remedy):
-    tensor = at_bits(made.table.tensors["r0"], bits)
+    tensors = made.table.tensors | {"r0": at_bits(made.table.tensors["r0"], bits)}
     path = tmp_path / "other.json"
-    tensors = made.table.tensors | {"r0": tensor}
-    neon8.save_table(replace(made.table, tensors=tensors), path)
-    for to, held in (("ncnn", "8"), ("qdq", "8"), ("ort-overrides", "8 or 16")):
-        text = f"{to} holds {held} bits only, tensor 'r0' has {bits}"
-        text += f"; calibrate {remedy}"
-        with pytest.raises(TableError, match=text):
-            convert(path, to, model=made.path)
+    said = f"bits only, tensor 'r0' has {bits}; calibrate {remedy}"
+    held = {"ncnn": "8", "qdq": "8", "ort-overrides": "8 or 16"}
+    texts = {to: f"holds {each} {said}" for to, each in held.items()}
+    refuses(made, replace(made.table, tensors=tensors), path, texts)
     assert f"1 tensor of {bits} bits" in convert(path, "ort").notes[0]
-    assert convert(path, "neon8").data == path.read_bytes()
 
 
 def test_a_tensor_in_float32(made, tmp_path):
     path = tmp_path / "float.json"
     groups = scale_groups(made.graph)
-    neon8.save_table(in_float32(made.table, groups, [groups["r0"]]), path)
-    for to in ("trt", "ncnn", "ort", "ort-overrides", "glow"):
-        text = f"float.json: {to} quantizes all tensors, and 'r0' is float32; calibrate"
-        text += " with --plain, without --precision float"
-        with pytest.raises(TableError, match=text):
-            convert(path, to, model=made.path)
-    assert convert(path, "neon8").data == path.read_bytes()
+    text = "quantizes all tensors, and 'r0' is float32; calibrate with --plain, without"
+    texts = dict.fromkeys(("trt", "ncnn", "ort", "ort-overrides", "glow"), text)
+    refuses(made, in_float32(made.table, groups, [groups["r0"]]), path, texts)
     model = onnx.load_model_from_string(convert(path, "qdq", model=made.path).data)
     rounded = {n.input[0] for n in model.graph.node if n.op_type == "QuantizeLinear"}
     assert rounded > {"l1", "r2"}
@@ -196,13 +197,10 @@ def test_a_layer_with_weights_of_16_bits(made, tmp_path):
     name = next(iter(made.table.layers))
     table = with_wide_weights(made.table, made.graph, [name])
     assert table.layers[name].bits == 16
-    neon8.save_table(table, path)
-    for to in ("ncnn", "ort-overrides", "qdq"):
-        text = f"wide.json: {to} holds weights of 8 bits only, layer '{name}' has 16; "
-        text += f"calibrate without --precision weights16:{name}"
-        with pytest.raises(TableError, match=text):
-            convert(path, to, model=made.path)
-    assert convert(path, "neon8").data == path.read_bytes()
+    text = f"holds weights of 8 bits only, layer '{name}' has 16; calibrate without "
+    text += f"--precision weights16:{name}"
+    texts = dict.fromkeys(("ncnn", "ort-overrides", "qdq"), text)
+    refuses(made, table, path, texts)
     said = "1 layer with weights of 16 bits will have others"
     assert any(said in note for note in convert(path, "trt").notes)
 

@@ -121,7 +121,8 @@ def _run(case) -> tuple[str, str]:
             free = {n: v for n, v in values.items() if n not in constants}
             _save(path, case.model, {n: values[n] for n in constants}, free)
             try:
-                graph = load(path)
+                file = open_onnx(path)
+                graph = load(file)
                 opaque = [n for n in graph.nodes if isinstance(n, Opaque)]
                 if opaque:
                     reason = opaque[0].reason
@@ -129,14 +130,14 @@ def _run(case) -> tuple[str, str]:
                 # Plain: what is wanted of the integers is what rounding makes of them.
                 table = _table(path, graph, free)
                 blob = (
-                    neon8.compile_model(path, table)
+                    neon8.compile_model(graph, table)
                     if table.tensors
                     else writer.dumps(lower(graph, table, partial=True))
                 )
             except Neon8Error as error:
                 reason = str(error).replace(str(path), case.name)
                 continue
-            composed = open_onnx(path).original is not None
+            composed = file.original is not None
             values, expected = _plain(free), _padded(graph, _plain(wanted))
             narrow = any(v.dtype.name == "bfloat16" for v in wanted.values())
             rtol = BFLOAT16 if narrow else FLOAT16
