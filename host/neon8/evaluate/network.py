@@ -7,11 +7,9 @@ its own: what stands before it makes the samples, and what stands after it is le
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.run.shaped import AtShapes, shapes_of
@@ -249,18 +247,6 @@ def bench_of(
         )
         parts.append((bench, places))
     return parts[0][0] if len(parts) == 1 else MixedBench(parts=tuple(parts))
-
-
-@contextmanager
-def saved(network: Network) -> Iterator[Path]:
-    """The file of the network, which of a part is there only for the time being."""
-    if not network.cut:
-        yield network.file.path
-        return
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / network.file.path.name
-        path.write_bytes(network.file.model)
-        yield path
 
 
 def _cut(file: OnnxFile, graph: Graph, tables: Sequence[ScaleTable]) -> Cut | None:

@@ -24,7 +24,7 @@ from neon8.data.samples import Data, Sample
 from neon8.errors import CompileError, DataError
 from neon8.evaluate.measure import Judge, Sheet, by_shape, sqnr_of
 from neon8.evaluate.metrics import by_row, top1
-from neon8.evaluate.network import Network, bench_of, judge_of, open_network, saved
+from neon8.evaluate.network import Network, bench_of, judge_of, open_network
 from neon8.evaluate.there import checks, with_all_tensors
 from neon8.ir.groups import groups_of
 from neon8.machines import NATIVE
@@ -162,9 +162,7 @@ def diagnose_model(
     trials = Trials(scales, bench, run.sheet.figures(bench.cost(scales)))
     changes = _changes(run, tensors, layers, top)
     if top:
-        with saved(network) as path:
-            shapes = settings.network.shapes if network.mixed else None
-            changes += remedies.recipe(both, run.samples, path, shapes)
+        changes += remedies.recipe(both, run.samples, settings.network.shapes)
     tried = [
         (change, trials.measure(change))
         for change in _told(progress, "remedies", changes)

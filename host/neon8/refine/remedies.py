@@ -10,14 +10,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from pathlib import Path
 from shlex import quote
 
 import numpy as np
 
 from neon8.arrays import DoubleArray
 from neon8.calibrate.recipe.lattice_step import steps_of
-from neon8.calibrate.run.run import observe_data
+from neon8.calibrate.run.collector import Collector, open_network
 from neon8.calibrate.solve import solve_quietly
 from neon8.data.samples import Sample
 from neon8.errors import CompileError
@@ -32,7 +31,6 @@ from neon8.quant.weights import weight_scales
 from neon8.refine.inner import Pair
 from neon8.refine.split import Layer, Sums
 from neon8.rewrite.bits import in_float32, with_bits
-from neon8.settings.stages import NetworkSettings, Settings
 
 Range = tuple[float, float]
 
@@ -273,24 +271,24 @@ def wider(pair: Pair, names: Sequence[str], *, target: str) -> Change:
 
 
 def recipe(
-    pair: Pair, samples: Sequence[Sample], path: Path, shapes: Shapes | None = None
+    pair: Pair, samples: Iterable[Sample], shapes: Shapes | None
 ) -> Iterator[Change]:
     """The default recipe, for a table without any of it.
 
     It brings steps and bias corrections, and the tensors of which it changed something;
-    all others stay as they are.  path: of the network.  shapes: with the bounds of
-    samples that have shapes of their own.
+    all others stay as they are.  shapes: as the user gives them.
     """
     codes = {code for entry in pair.table.tensors.values() for code in entry.reasons}
     codes |= {code for entry in pair.table.layers.values() for code in entry.reasons}
     if codes & DEFAULT:
         return
-    tensors = pair.graph.tensors
-    shapes = shapes or {name: tensors[name].dims for name in pair.graph.inputs}
-    settings = Settings(network=NetworkSettings(shapes=shapes))
-    seen = observe_data(path, list(samples), settings).observation
-    # The graph of a part says which file the whole is of.
-    made = solve_quietly(seen, replace(pair.graph, digest=seen.model_digest))
+    file, mixed = pair.network.file, pair.network.mixed
+    collector = Collector(
+        open_network(file.path, shapes=shapes) if mixed else open_network(file)
+    )
+    for sample in samples:
+        collector.add(sample, sample.digest)
+    made = solve_quietly(collector.result(), pair.graph)
     equal = {
         name: each
         for name, each in made.tensors.items()
