@@ -105,7 +105,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(JSON | st.lists(st.tuples(st.text(), st.sampled_from(container.TYPES), JSON)))
 def test_any_table_is_an_error_or_correct(table):
     data = made(table, bytes(64))

@@ -122,24 +122,11 @@ def test_workers_and_files(tmp_path):
         assert calib_file.dumps(got) == want
 
 
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (
-            (3, 66, 32),
-            r"sample 1: input 'x': has 66 as dimension 2, which is 16..64:2 \(1x3x16.*",
-        ),
-        ((3, 17, 32), "has 17 as dimension 2, which is 16..64:2"),
-        ((4, 32, 32), "has 4 as dimension 1, which is 3 "),
-        ((32, 32), "has 1 as dimension 1, which is 3 "),
-        ((2, 2, 3, 32, 32), r"shape \[2, 2, 3, 32, 32\], but the network takes 1x3x"),
-    ],
-)
-def test_samples_outside_the_bounds(tmp_path, size, text):
+def test_a_sample_outside_the_bounds(tmp_path):
     path = save(tmp_path, open_nets.unet())
     shapes = {"x": (1, 3, "16..64:2", "16..64:2")}
-    arrays = [np.ones((3, 16, 16), np.float32), np.ones(size, np.float32)]
-    with pytest.raises(DataError, match=text):
+    arrays = [np.ones((3, 16, 16), np.float32), np.ones((3, 17, 32), np.float32)]
+    with pytest.raises(DataError, match=r"sample 1: .* 17 as dimension 2"):
         neon8.observe_model(path, arrays, shapes=shapes)
 
 

@@ -46,26 +46,29 @@ def kind(x, scheme):
     return "asymmetric" if scheme == "auto" else "symmetric"
 
 
-def noise(x, scale, zero_point, scheme):
+def noise(x, scale, zero_point, scheme, bits=8):
     """Sum of squared errors of quantizing x, in double."""
-    lowest = -127 if scheme == "symmetric" else -128
-    q = np.clip(np.rint(x / scale) + zero_point, lowest, 127)
+    most = 2 ** (bits - 1) - 1
+    lowest = -most if scheme == "symmetric" else -most - 1
+    q = np.clip(np.rint(x / scale) + zero_point, lowest, most)
     return float(np.square((q - zero_point) * scale - x.astype(np.float64)).sum())
 
 
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("method", METHODS)
-def test_every_grid_is_sound(name, scheme, method):
+@pytest.mark.parametrize("bits", [8, 16])
+def test_every_grid_is_sound(name, scheme, method, bits):
     x = DATA[name]
-    t = solve(of(x), method=method, scheme=scheme)
-    assert t.scheme == kind(x, scheme)
+    t = solve(of(x), method=method, scheme=scheme, bits=bits)
+    assert (t.scheme, t.bits) == (kind(x, scheme), bits)
     assert t.scale == float(F(t.scale))
     assert 1e-30 <= t.scale < math.inf
-    zero_points = {"symmetric": {0}, "unsigned": {-128}}
-    assert t.zero_point in zero_points.get(t.scheme, range(-128, 128))
-    lowest = -127 if t.scheme == "symmetric" else -128
-    ends = [(end - t.zero_point) * t.scale for end in (lowest, 127)]
+    most = 2 ** (bits - 1) - 1
+    zero_points = {"symmetric": {0}, "unsigned": {-most - 1}}
+    assert t.zero_point in zero_points.get(t.scheme, range(-most - 1, most + 1))
+    lowest = -most if t.scheme == "symmetric" else -most - 1
+    ends = [(end - t.zero_point) * t.scale for end in (lowest, most)]
     assert t.threshold == pytest.approx(ends, rel=1e-6)
     assert (t.min, t.max) == (x.min(), x.max())
     lo, hi = t.threshold
@@ -73,7 +76,7 @@ def test_every_grid_is_sound(name, scheme, method):
     energy = clipped_energy(of(x), lo - t.scale, hi + t.scale)
     assert energy <= MAX_CLIPPED_ENERGY
     inside = np.clip(x, lo, hi)
-    step = noise(inside, t.scale, t.zero_point, t.scheme) / x.size
+    step = noise(inside, t.scale, t.zero_point, t.scheme, bits) / x.size
     assert step <= (t.scale / 2) ** 2 * 1.001
 
 

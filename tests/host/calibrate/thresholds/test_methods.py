@@ -89,24 +89,6 @@ def test_clipping_constants_are_the_published_ones(name, bits, published):
     assert round(constant(name, bits), digits) == published
 
 
-@pytest.mark.parametrize("bits", [3, 8, 12])
-@pytest.mark.parametrize("name", ["gauss", "laplace"])
-def test_clipping_constants_are_a_minimum_of_the_error(name, bits):
-    density = {
-        "gauss": lambda x: np.exp(-x * x / 2) / math.sqrt(2 * math.pi),
-        "laplace": lambda x: np.exp(-np.abs(x)) / 2,
-    }[name]
-    x = np.linspace(0, 60, 600_001)
-
-    def error(a):
-        beyond = np.maximum(x - a, 0)
-        clipping = 2 * np.trapezoid(beyond * beyond * density(x), x)
-        return clipping + a * a / (3 * 4.0**bits)
-
-    best = constant(name, bits)
-    assert error(best) < min(error(best * 0.98), error(best * 1.02))
-
-
 @pytest.mark.parametrize("size", [1e-10, 1.0, 1e20])
 def test_aciq_finds_distribution_and_size(size):
     for x, name, bits in (
@@ -202,6 +184,14 @@ def test_percentile_of_all_or_of_nonzero():
     assert found[0] > found[1]
 
 
+@pytest.mark.parametrize("scheme", ["auto", "symmetric", "asymmetric"])
+@pytest.mark.parametrize("method", ["kl", "kl2017", "mse", "minmax"])
+def test_what_16_bits_are_worth(method, scheme):
+    found = solve(histogram_of(GAUSS), method=method, scheme=scheme, bits=16)
+    assert sqnr(GAUSS, found) > 75
+    assert found.reasons == (("few:bins",) if method.startswith("kl") else ())
+
+
 @pytest.mark.parametrize("scheme", ["symmetric", "unsigned", "asymmetric"])
 @pytest.mark.parametrize("bits", [8, 16])
 def test_expected_error_is_that_of_the_values(scheme, bits):
@@ -215,25 +205,3 @@ def test_expected_error_is_that_of_the_values(scheme, bits):
         found = expected_error(h, grid, float(scale), zero_point)
         # 3 %: values spread evenly within a bin stand for the values.
         assert found == pytest.approx(float(np.square(error).sum()), rel=0.03)
-
-
-@pytest.mark.parametrize("method", NAMES)
-@pytest.mark.parametrize("scheme", ["auto", "symmetric", "asymmetric"])
-@pytest.mark.parametrize("x", [GAUSS, np.abs(LAPLACE)])
-def test_int16(method, scheme, x):
-    h = histogram_of(x)
-    found = solve(h, method=method, scheme=scheme, bits=16)
-    eight = solve(h, method=method, scheme=scheme)
-    assert (found.bits, eight.bits) == (16, 8)
-    assert found.scheme == eight.scheme
-    points = {"symmetric": {0}, "unsigned": {-32768}}
-    assert found.zero_point in points.get(found.scheme, range(-32768, 32768))
-    lowest = -32767 if found.scheme == "symmetric" else -32768
-    ends = [(end - found.zero_point) * found.scale for end in (lowest, 32767)]
-    assert found.threshold == pytest.approx(ends)
-    assert sqnr(x, found) >= sqnr(x, eight) - 0.05
-    if method in ("kl", "kl2017"):
-        assert found.reasons == ("few:bins",)
-        assert found.threshold[1] >= x.max() * 0.999
-    if method in ("mse", "minmax"):
-        assert sqnr(x, found) > 75
