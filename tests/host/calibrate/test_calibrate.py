@@ -9,7 +9,7 @@ import pytest
 
 from neon8 import calibrate_model as calibrate
 from neon8.calibrate.run.reference import Reference
-from neon8.errors import CalibrationError, DataError, SettingsError
+from neon8.errors import CalibrationError
 from neon8.graph.importer import load
 from neon8.quant import table_json as json_format
 from neon8.settings.methods import ROWS as METHODS
@@ -118,16 +118,3 @@ def test_overflow_in_the_network_is_named(tmp_path):
         calibrate(path, data)
     assert "tensor 'y': 0 NaN and 432 infinite values" in str(caught.value)
     assert "values in sample 1;" in str(caught.value)
-
-
-def test_bad_arguments(path):
-    with pytest.raises(CalibrationError, match="no samples"):
-        calibrate(path, [])
-    with pytest.raises(SettingsError, match=r"method 'magic' is unknown: .*mse"):
-        calibrate(path, SAMPLES, method="magic")
-    with pytest.raises(SettingsError, match="scheme: 'odd' is unknown"):
-        calibrate(path, SAMPLES, scheme="odd")
-    with pytest.raises(DataError, match="sample 0"):
-        calibrate(path, [np.full(SHAPE, np.nan, F)])
-    with pytest.raises(DataError, match=r"sample 0: input 'x': shape \[3, 3\]"):
-        calibrate(path, [np.zeros((3, 3), F)])

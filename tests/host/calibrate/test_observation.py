@@ -185,11 +185,6 @@ def test_nonfinite_values_are_counted_if_wanted(tmp_path):
     assert "x" not in bad
 
 
-def test_no_samples_cannot_be_solved(network):
-    with pytest.raises(CalibrationError, match="there are no samples"):
-        solve(network.empty)
-
-
 @pytest.mark.parametrize(
     ("text", "flags"),
     [

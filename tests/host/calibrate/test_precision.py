@@ -88,19 +88,6 @@ def test_weights_of_16_bits(made):
     assert kinds == {"conv1": np.int8, "conv2": np.int16, "conv3": np.int8}
 
 
-@pytest.mark.parametrize(
-    ("name", "network", "said"),
-    [
-        ("conv4", True, "no such layer with weights"),
-        ("p", True, "weights16:p: the network has no such layer"),
-        ("conv1", False, "without the network; give it, too"),
-    ],
-)
-def test_weights_that_nobody_knows(made, name, network, said):
-    with pytest.raises(CalibrationError, match=said):
-        solved(made, network=network, precision={name: "weights16"})
-
-
 def test_without_the_network_bits_are_as_asked(made):
     """And the compiler says what is too much for the sums."""
     table = solved(made, network=False, precision={"conv1": "int16"})
@@ -109,6 +96,8 @@ def test_without_the_network_bits_are_as_asked(made):
         lower(neon8.load_graph(made[0]), table)
     with pytest.raises(CalibrationError, match="no such tensor or layer"):
         solved(made, network=False, precision={"pool": "int16"})
+    with pytest.raises(CalibrationError, match="without the network; give it, too"):
+        solved(made, network=False, precision={"conv1": "weights16"})
 
 
 def test_plain_too(made):
@@ -141,6 +130,8 @@ def test_float32(made):
         ({"q": "float"}, "precision float:q: the network has no such tensor or layer"),
         ({"p": "int16", "conv1": "float"}, "float:conv1: contradicts int16:p"),
         ({"p": "int8"}, "precision: 'int8' is unknown; did you mean 'int16'"),
+        ({"conv4": "weights16"}, "no such layer with weights"),
+        ({"p": "weights16"}, "weights16:p: the network has no such layer"),
     ],
 )
 def test_what_cannot_be_meant(made, precision, message):

@@ -14,7 +14,7 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.calibrate.run.reference import Reference
-from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
+from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.roundable import NUMBERS, ROUNDING, roundable
 from neon8.ir.graph import Factors, Graph
 from neon8.operators.convolution import Conv2d
@@ -40,7 +40,6 @@ class Simulator:
         layers: Iterable[Conv2d] = (),
         outputs: Sequence[str],
         factors: Mapping[str, Factors] = MappingProxyType({}),
-        shapes: Shapes | None = None,
     ) -> None:
         """Load the network; graph: of the same file.
 
@@ -48,9 +47,8 @@ class Simulator:
         whose weights and biases these are unless run() has others; all other layers are
         as in the file.  outputs: tensors that run() returns.  factors: of channels of
         tensors, which are rounded in these units; values are real ones everywhere.
-        shapes: as for open_onnx().
         """
-        file, layers = open_onnx(model, shapes=shapes), tuple(layers)
+        file, layers = open_onnx(model), tuple(layers)
         self._network = roundable(
             file,
             graph,

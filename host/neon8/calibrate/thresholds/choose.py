@@ -15,11 +15,9 @@ from neon8.calibrate.thresholds.minmax import minmax
 from neon8.errors import CalibrationError
 from neon8.quant.grid import Grid
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.scale_table import BITS, TABLE_SCHEMES, TensorScale
+from neon8.quant.scale_table import TensorScale
 from neon8.settings import methods
 from neon8.settings.methods import Method
-
-SCHEMES = TABLE_SCHEMES
 
 
 def solve(
@@ -32,12 +30,12 @@ def solve(
 ) -> TensorScale:
     """Scale and zero point for the values in `histogram`.
 
-    method: see methods.parse.  scheme: one of SCHEMES; "auto" is unsigned where no
-    value is negative, else asymmetric; "symmetric_with_uint8" the same with symmetric.
-    bits: 8 or 16.  layers: those that read the tensor, for eq.
-    CalibrationError: an unknown method, scheme or number of bits.
+    method: see methods.parse.  scheme: one of TABLE_SCHEMES; "auto" is unsigned where
+    no value is negative, else asymmetric; "symmetric_with_uint8" the same with
+    symmetric.  layers: those that read the tensor, for eq.  CalibrationError: an
+    unknown method, or a range that float32 cannot hold.
     """
-    check(method, scheme, bits)
+    chosen = methods.parse(method)
     codes = ["nonfinite"] if histogram.nans + histogram.infs else []
     if guards.dead(histogram):
         grid = Grid("symmetric", bits)
@@ -46,17 +44,8 @@ def solve(
     if scheme == "unsigned" and kind != scheme:
         codes.append("signed")
     grid = Grid(kind, bits)
-    limits, more = _limits(histogram, grid, methods.parse(method), layers)
+    limits, more = _limits(histogram, grid, chosen, layers)
     return tensor_scale(histogram, grid, limits, (*more, *codes))
-
-
-def check(method: str, scheme: str, bits: int) -> None:
-    """CalibrationError unless there are such a method, scheme and number of bits."""
-    methods.parse(method)
-    for what, value, known in (("scheme", scheme, SCHEMES), ("bits", bits, BITS)):
-        if value not in known:
-            text = f"expected one of {', '.join(map(str, known))}"
-            raise CalibrationError(f"{what} {value!r} is unknown: {text}")
 
 
 def scheme_of(scheme: str, *, negative: bool) -> str:

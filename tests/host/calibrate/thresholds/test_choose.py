@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from neon8.calibrate.statistics import native
 from neon8.calibrate.statistics.histogram import BINS
 from neon8.calibrate.thresholds import kl as thresholds_kl
-from neon8.calibrate.thresholds.choose import SCHEMES, solve
+from neon8.calibrate.thresholds.choose import solve
 from neon8.calibrate.thresholds.guards import MAX_CLIPPED_ENERGY, clipped_energy
 from neon8.calibrate.thresholds.mse import mse
 from neon8.calibrate.thresholds.percentile import percentile
 from neon8.errors import CalibrationError
 from neon8.quant.grid import Grid
+from neon8.quant.scale_table import TABLE_SCHEMES as SCHEMES
 from neon8.settings.methods import ROWS as METHODS
 from numpy_statistics import histogram_of as of
 

@@ -3,20 +3,15 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from neon8.calibrate.thresholds.choose import solve
 from neon8.cli.options import CHOOSING
 from neon8.errors import CalibrationError
 from neon8.quant import table_json
 from neon8.settings import methods
 from neon8.settings.methods import ROWS, Method
-from numpy_statistics import histogram_of
 from refusals import refused
 from small_graphs import conv, graph_of, scale, table_of
-
-TEN = np.arange(10, dtype=np.float32)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +49,7 @@ def test_methods_as_text(text, method):
 )
 def test_methods_that_there_are_not(text, part):
     with refused(CalibrationError, "", part):
-        solve(histogram_of(TEN), method=text, scheme="auto")
-
-
-@pytest.mark.parametrize(("scheme", "bits"), [("signed", 8), ("auto", 4)])
-def test_schemes_and_bits_that_there_are_not(scheme, bits):
-    with pytest.raises(CalibrationError, match="is unknown: expected one of"):
-        solve(histogram_of(TEN), method="mse", scheme=scheme, bits=bits)
+        methods.parse(text)
 
 
 def test_a_method_that_there_was_says_what_to_take():
