@@ -18,8 +18,9 @@ import neon8
 from bench.networks import catalogue, samples, weights
 from bench.networks.attention import attend
 from bench.networks.builder import Net
+from neon8.arrays import Int8Array
 from neon8.compile import lower, oracle
-from neon8.ir.program import Int8Array, Program
+from neon8.ir.program import Program
 from neon8.operators.convolution import Conv2dOp
 
 Arguments = tuple[str | Path, ...]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neon8.arrays import FloatArray
 from neon8.compile import lower, writer
 from neon8.compile.cutting import cut_for, files_of, kept_inside
 from neon8.compile.open_shapes import (
@@ -23,7 +24,7 @@ from neon8.graph.cut import Cut
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx, symbols_of
 from neon8.graph.quantized import is_quantized
-from neon8.ir.graph import FloatArray, Graph
+from neon8.ir.graph import Graph
 from neon8.ir.program import Program
 from neon8.quant import table_json
 from neon8.quant.int16_fit import Fit

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from neon8.arrays import FloatArray
 from neon8.compile.domains import consumers_of, islands_of, with_pairs
 from neon8.errors import CompileError
 from neon8.graph.remedies import refusal
-from neon8.ir.graph import FloatArray, Graph, Node
+from neon8.ir.graph import Graph, Node
 from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.build import FLOAT, INT8, INT16, Build
 from neon8.operators.conversion import ImageOp

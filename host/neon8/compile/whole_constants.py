@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from neon8.arrays import Array
+from neon8.arrays import Array, Int32Array
 from neon8.compile.segments import runs
-from neon8.ir.graph import IndexArray
 from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.selection import GatherOp, whole
 
@@ -68,7 +67,7 @@ def _narrow(op: Op, tensor: Tensor) -> tuple[Op, Tensor]:
     return replace(op, **fields), replace(tensor, dims=values.shape)
 
 
-def _lists(whole_: Tensor, wanted: Tensor) -> list[IndexArray]:
+def _lists(whole_: Tensor, wanted: Tensor) -> list[Int32Array]:
     """For each axis of another tensor, which entries of the whole one it has."""
     pairs = zip(whole_.shape, wanted.shape, strict=True)
     return [whole(out) if n > 1 else np.zeros(out, np.int32) for n, out in pairs]

@@ -19,6 +19,7 @@ from onnx.external_data_helper import (
     uses_external_data,
 )
 
+from neon8.arrays import FloatArray
 from neon8.errors import GraphError
 from neon8.files import read_file
 from neon8.graph.expansion import check_size
@@ -33,7 +34,6 @@ from neon8.graph.protos import (
     nodes_of,
     one_line,
 )
-from neon8.ir.graph import FloatArray
 from neon8.settings.shapes import Open, fixed
 
 

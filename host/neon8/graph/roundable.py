@@ -22,11 +22,12 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from neon8.arrays import FloatArray
 from neon8.errors import GraphError
 from neon8.graph.onnx_file import OnnxFile
 from neon8.graph.protos import inner_nodes, nodes_of, rename, store
 from neon8.graph.reader import read
-from neon8.ir.graph import Factors, FloatArray, Graph, Origin, Shape
+from neon8.ir.graph import Factors, Graph, Origin, Shape
 from neon8.operators.convolution import Conv2d
 
 LEAST_OPSET = 8

@@ -19,19 +19,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from neon8.arrays import DoubleArray
+from neon8.arrays import DoubleArray, FloatArray, Int32Array
 from neon8.text import Fields, Part, Showing, shapes
 
 if TYPE_CHECKING:  # which is made of shapes
     from neon8.ir.strided import Strided
-
-FloatArray = npt.NDArray[np.float32]
-
-
-IndexArray = npt.NDArray[np.int32]
-
 
 Shape = tuple[int, int, int, int]
 
@@ -348,7 +341,7 @@ class Node:
 
     # What passes make of it.
 
-    def moved(self, values: IndexArray) -> IndexArray:
+    def moved(self, values: Int32Array) -> Int32Array:
         """`values`, of the shape of the input, in the order of a node that `moves`.
 
         -1 where it puts its `fill`.

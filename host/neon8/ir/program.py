@@ -13,17 +13,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from neon8.ir.graph import Shape, nchw
 from neon8.ir.sizes import Sizes
 from neon8.quant.int16_fit import Fit
-
-Int8Array = npt.NDArray[np.int8]
-
-
-Int32Array = npt.NDArray[np.int32]
-
 
 WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 """Where another word begins in the name of a class."""

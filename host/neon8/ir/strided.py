@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.ir.graph import IndexArray, Shape
+from neon8.arrays import Int32Array
+from neon8.ir.graph import Shape
 from neon8.ir.views import View, common, grouped
 
 
@@ -89,7 +90,7 @@ class Strided:
         pieces = (piece for axis in order for piece in groups[axis])
         return replace(self, axes=tuple(fine.axes[piece] for piece in pieces))
 
-    def taken(self, view: View, indices: Sequence[IndexArray]) -> "Strided | None":
+    def taken(self, view: View, indices: Sequence[Int32Array]) -> "Strided | None":
         """Those that lists of indices name along the axes of `view`.
 
         None unless each list is all of its axis or neighbours of it.

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neon8.ir.graph import Activated, Activation, FloatArray, Node
+from neon8.arrays import FloatArray
+from neon8.ir.graph import Activated, Activation, Node
 from neon8.ir.program import Tensor
 from neon8.operators.build import FLOAT, Build, ratio
 from neon8.operators.composition import Parts

@@ -8,7 +8,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from neon8.arrays import Array, DoubleArray
+from neon8.arrays import Array, DoubleArray, FloatArray
 from neon8.errors import CompileError
 from neon8.ir.graph import (
     FLOATS,
@@ -16,7 +16,6 @@ from neon8.ir.graph import (
     Activated,
     Activation,
     Factors,
-    FloatArray,
     Graph,
     Node,
     Origin,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neon8.arrays import Array
-from neon8.ir.graph import FloatArray, Node
+from neon8.arrays import Array, FloatArray
+from neon8.ir.graph import Node
 from neon8.ir.program import Bounds, Op, Tensor
 from neon8.operators.build import INT32, Build
 from neon8.operators.composition import Parts

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from neon8.arrays import AnyArray, Array
-from neon8.ir.graph import FloatArray, Graph, Node
+from neon8.arrays import AnyArray, Array, FloatArray
+from neon8.ir.graph import Graph, Node
 from neon8.ir.program import Bounds, Op, Tensor
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.family import Family

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neon8.arrays import Array
-from neon8.ir.program import Finished, Int8Array, Op, Tensor
+from neon8.arrays import Array, Int8Array
+from neon8.ir.program import Finished, Op, Tensor
 from neon8.operators.family import Family
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.reference import Operand, leaky, quantize, rounded

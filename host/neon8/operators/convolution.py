@@ -10,19 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neon8.arrays import Array, DoubleArray, Int64Array
+from neon8.arrays import Array, DoubleArray, FloatArray, Int32Array, Int64Array
 from neon8.errors import CompileError, TableError
-from neon8.ir.graph import (
-    Activated,
-    Activation,
-    FloatArray,
-    Graph,
-    Node,
-    Origin,
-    Shape,
-    nchw,
-)
-from neon8.ir.program import Int32Array, Op, Program, Tensor
+from neon8.ir.graph import Activated, Activation, Graph, Node, Origin, Shape, nchw
+from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.build import FLOAT, INT8, Build, ratio
 from neon8.operators.family import Family
 from neon8.operators.floats import append_activation, before
@@ -48,13 +39,6 @@ from neon8.quant.weights import (
     multiplier_ok,
     quantize_weights,
 )
-
-
-def _times(values: FloatArray, factors: DoubleArray) -> FloatArray:
-    """In double, rounded to float32 once."""
-    with np.errstate(over="ignore"):  # the compiler refuses what is not finite
-        result: FloatArray = (values * factors).astype(np.float32)
-    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,10 +139,10 @@ class Conv2d(Activated):
         if read[0] is not None:
             by_group = read[0].reshape(self.groups, -1)
             rows = np.repeat(by_group, len(weight) // self.groups, axis=0)
-            weight = _times(weight, rows[:, :, None, None])
+            weight = float32(weight * rows[:, :, None, None])
         if made is not None:
-            weight = _times(weight, 1 / made[:, None, None, None])
-            bias = _times(bias, 1 / made)
+            weight = float32(weight * (1 / made[:, None, None, None]))
+            bias = float32(bias * (1 / made))
         return replace(self, weight=weight, bias=bias)
 
     def renamed(self, output: str) -> Node:

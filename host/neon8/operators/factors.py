@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neon8.arrays import FloatArray
 from neon8.errors import CompileError
-from neon8.ir.graph import Factors, FloatArray
+from neon8.ir.graph import Factors
 from neon8.ir.program import Finished, Op, Tensor
 from neon8.operators.build import INT16, Build
 from neon8.operators.constants import ConstantOp, append_constant

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neon8.arrays import Array
+from neon8.arrays import Array, DoubleArray, FloatArray, Int32Array
 from neon8.errors import CompileError
-from neon8.ir.graph import Activation, FloatArray
-from neon8.ir.program import Int32Array, Op, Tensor
+from neon8.ir.graph import Activation
+from neon8.ir.program import Op, Tensor
 from neon8.operators.build import Build
 from neon8.operators.family import Family
 from neon8.operators.functions import (
@@ -29,7 +29,6 @@ from neon8.operators.movement import ReshapeOp
 from neon8.operators.onnx_functions import append_call, append_function
 from neon8.operators.qdq import Nodes
 from neon8.operators.reference import Operand, one_nan
-from neon8.quant.elementary import Doubles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +107,12 @@ def reshaped_like(b: Build, layer: str, source: Tensor, out: Tensor) -> Tensor:
     return view
 
 
-def clip(x: Doubles, lo: float, hi: float) -> Doubles:
+def clip(x: DoubleArray, lo: float, hi: float) -> DoubleArray:
     """x < lo ? lo : x > hi ? hi : x, which keeps -0 and NaN."""
     return np.where(x < lo, lo, np.where(x > hi, hi, x))
 
 
-ONE_VALUE: dict[str, Callable[..., Doubles]] = {**COMPUTE, "clip": clip}
+ONE_VALUE: dict[str, Callable[..., DoubleArray]] = {**COMPUTE, "clip": clip}
 
 
 PARAMETERS = {
@@ -130,7 +129,7 @@ PARAMETERS = {
 def compute_unary(op: UnaryOp, _out: Tensor, operand: Operand) -> Array:
     """(22): in double, rounded to float32 once."""
     x = operand.values.astype(np.float64)
-    stack: list[Doubles] = []
+    stack: list[DoubleArray] = []
     with np.errstate(all="ignore"):
         for number, parameters in zip(op.indices, op.values, strict=True):
             name = FUNCTIONS[number]

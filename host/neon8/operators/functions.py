@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neon8.arrays import DoubleArray
 from neon8.ir.graph import Activation
 from neon8.quant import elementary
-from neon8.quant.elementary import Doubles
 
 MAX_SIZE = 32
 """Nodes of a tree. Exporters' longest pattern, Gelu with tanh, has less than 20; a file
@@ -126,13 +126,13 @@ LARGEST_EXPONENT = 64
 """The largest whole exponent that is computed by multiplication."""
 
 
-def evaluate(function: Function, x: Doubles) -> Doubles:
+def evaluate(function: Function, x: DoubleArray) -> DoubleArray:
     """`function` of each x.  NaN where it is not defined, as of a negative root."""
     with np.errstate(all="ignore"):
         return _evaluate(function, x)
 
 
-def _evaluate(function: Function, x: Doubles) -> Doubles:
+def _evaluate(function: Function, x: DoubleArray) -> DoubleArray:
     if function.name == "x":
         return x
     arguments = [_evaluate(argument, x) for argument in function.arguments]
@@ -141,34 +141,36 @@ def _evaluate(function: Function, x: Doubles) -> Doubles:
     return COMPUTE[function.name](*arguments, *function.parameters)
 
 
-def softplus(x: Doubles) -> Doubles:
+def softplus(x: DoubleArray) -> DoubleArray:
     """ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)."""
-    result: Doubles = np.maximum(x, 0.0) + elementary.log1p(elementary.exp(-np.abs(x)))
+    result: DoubleArray = np.maximum(x, 0.0) + elementary.log1p(
+        elementary.exp(-np.abs(x))
+    )
     return result
 
 
-def elu(x: Doubles, alpha: float) -> Doubles:
+def elu(x: DoubleArray, alpha: float) -> DoubleArray:
     """x < 0 ? alpha * (e^x - 1) : x."""
     return np.where(x < 0, alpha * elementary.expm1(np.minimum(x, 0.0)), x)
 
 
-def leaky(x: Doubles, slope: float) -> Doubles:
+def leaky(x: DoubleArray, slope: float) -> DoubleArray:
     """x < 0 ? slope * x : x."""
     return np.where(x < 0, x * slope, x)
 
 
-def clip(x: Doubles, lo: float, hi: float) -> Doubles:
+def clip(x: DoubleArray, lo: float, hi: float) -> DoubleArray:
     """min(max(x, lo), hi)."""
-    result: Doubles = np.minimum(np.maximum(x, lo), hi)
+    result: DoubleArray = np.minimum(np.maximum(x, lo), hi)
     return result
 
 
-def threshold(x: Doubles, limit: float) -> Doubles:
+def threshold(x: DoubleArray, limit: float) -> DoubleArray:
     """x > limit ? x : 0."""
     return np.where(x > limit, x, 0.0)
 
 
-def power(x: Doubles, exponent: float | Doubles) -> Doubles:
+def power(x: DoubleArray, exponent: float | DoubleArray) -> DoubleArray:
     """x to the power: by multiplication, by roots, else e^(exponent * ln x).
 
     Of a negative x only whole powers are defined.
@@ -184,7 +186,7 @@ def power(x: Doubles, exponent: float | Doubles) -> Doubles:
     return np.where(np.less(exponent, 0), 1.0 / result, result)
 
 
-def narrow(x: Doubles, bits: float, least: float) -> Doubles:
+def narrow(x: DoubleArray, bits: float, least: float) -> DoubleArray:
     """The nearest, half to even, with `bits` in its significand.
 
     least: the exponent from which on there are fewer.
@@ -230,7 +232,7 @@ def narrowed(kind: str, *, saturates: bool) -> Function | None:
     return call("add", value, number(0.0)) if kind.endswith("uz") else value
 
 
-COMPUTE: dict[str, Callable[..., Doubles]] = {
+COMPUTE: dict[str, Callable[..., DoubleArray]] = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,

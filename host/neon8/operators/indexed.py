@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from neon8.arrays import AnyArray, Array, Int64Array
+from neon8.arrays import AnyArray, Array, Int32Array, Int64Array
 from neon8.ir.graph import Node
-from neon8.ir.program import Int32Array, Op, Tensor
+from neon8.ir.program import Op, Tensor
 from neon8.operators.build import Build
 from neon8.operators.composition import Parts
 from neon8.operators.constants import Mixed

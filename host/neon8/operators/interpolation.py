@@ -6,11 +6,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from neon8.arrays import Array, Int16Array, Int64Array
+from neon8.arrays import Array, DoubleArray, Int16Array, Int64Array
 from neon8.ir.program import Op, Tensor
 from neon8.operators.functions import Function, evaluate
 from neon8.operators.reference import Operand
-from neon8.quant.elementary import Doubles
 
 LONGEST = 12
 """A line serves at most 2^12 values."""
@@ -137,7 +136,7 @@ def _off(
     return np.clip(v, lo, hi) - np.clip(exact[: len(at)], lo, hi)
 
 
-def _in_steps(real: Doubles, out: Tensor, unit: int) -> Int64Array:
+def _in_steps(real: DoubleArray, out: Tensor, unit: int) -> Int64Array:
     """As a table has it  (8), but finer, and beyond the output's range, too."""
     with np.errstate(over="ignore"):
         q = np.rint(np.where(np.isnan(real), 0.0, real) / np.float64(out.scale) * unit)

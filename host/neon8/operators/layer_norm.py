@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array, DoubleArray
+from neon8.arrays import Array, DoubleArray, FloatArray
 from neon8.ir import graph
-from neon8.ir.graph import FloatArray, Node
+from neon8.ir.graph import Node
 from neon8.ir.program import Finished, Tensor
 from neon8.operators import rearranged
 from neon8.operators.build import FLOAT, Build

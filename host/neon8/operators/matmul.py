@@ -11,19 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array
+from neon8.arrays import Array, FloatArray, Int32Array
 from neon8.errors import CompileError
-from neon8.ir.graph import (
-    Activated,
-    Activation,
-    FloatArray,
-    Graph,
-    Node,
-    Shape,
-    nchw,
-)
+from neon8.ir.graph import Activated, Activation, Graph, Node, Shape, nchw
 from neon8.ir.graph import Tensor as GraphTensor
-from neon8.ir.program import Int32Array, Op, Tensor
+from neon8.ir.program import Op, Tensor
 from neon8.ir.strided import Axis, Strided, whole
 from neon8.ir.views import View, inverse
 from neon8.operators import rearranged
@@ -31,7 +23,7 @@ from neon8.operators.build import FLOAT, Build
 from neon8.operators.constants import append_constant
 from neon8.operators.factors import multiplier
 from neon8.operators.family import Family
-from neon8.operators.qdq import Nodes, clamp, end
+from neon8.operators.qdq import Nodes, clamp, end, reshaped
 from neon8.operators.reference import Operand, as_float, rounded
 from neon8.operators.scales import SCALE_MAX, clamp_of
 from neon8.operators.source import OnnxNode, Source
@@ -395,9 +387,9 @@ def write_matmul(n: Nodes, op: MatmulOp) -> None:
     axes = sorted(boxes.order, key=lambda at: boxes.order[at])
     rest = [at for at in range(len(result.axes)) if at not in boxes.order]
     value = n.node("Transpose", [value], perm=[*rest, *axes])
-    value = _reshape(n, value, (size, height, width, channels))
+    value = reshaped(n, value, (size, height, width, channels))
     value = n.node("Transpose", [value], perm=[0, 3, 1, 2])
-    value = _reshape(n, value, out.dims)
+    value = reshaped(n, value, out.dims)
     if out.dtype != FLOAT:
         value = clamp(n, value, op.output, op.lo, op.hi)
     end(n, value, out)
@@ -408,9 +400,9 @@ def write_view(n: Nodes, value: str, tensor: Tensor, view: Strided) -> str:
     boxes = view.boxes(tensor.shape)
     if boxes is None:
         raise ValueError(tensor.name)
-    value = _reshape(n, value, tensor.shape)
+    value = reshaped(n, value, tensor.shape)
     value = n.node("Transpose", [value], perm=[0, 2, 3, 1])
-    value = _reshape(n, value, boxes.view)
+    value = reshaped(n, value, boxes.view)
     pairs = zip(boxes.ranges, boxes.view, strict=True)
     cut = [at for at, (each, size) in enumerate(pairs) if len(each) < size]
     if cut:
@@ -425,12 +417,7 @@ def write_view(n: Nodes, value: str, tensor: Tensor, view: Strided) -> str:
     rest = [at for at in range(len(boxes.view)) if at not in order]
     value = n.node("Transpose", [value], perm=[*rest, *order])
     sizes = (a.size if at in boxes.order else 1 for at, a in enumerate(view.axes))
-    return _reshape(n, value, tuple(sizes))
-
-
-def _reshape(n: Nodes, value: str, dims: View) -> str:
-    shape = n.array(f"{value}_shape", np.array(dims, np.int64))
-    return n.node("Reshape", [value, shape])
+    return reshaped(n, value, tuple(sizes))
 
 
 FAMILY = Family(

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from neon8.arrays import DoubleArray
-from neon8.ir.graph import FloatArray, Node, Tensor
+from neon8.arrays import DoubleArray, FloatArray
+from neon8.ir.graph import Node, Tensor
 from neon8.ir.views import View
 from neon8.operators import rearranged
 from neon8.operators.composition import Parts

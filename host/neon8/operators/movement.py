@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array
-from neon8.ir.graph import MAX_RANK, IndexArray, Node, nchw
-from neon8.ir.program import Int32Array, Op, Tensor
+from neon8.arrays import Array, Int32Array
+from neon8.ir.graph import MAX_RANK, Node, nchw
+from neon8.ir.program import Op, Tensor
 from neon8.ir.strided import Strided
 from neon8.ir.views import View, inverse, squeezed, then
 from neon8.operators.build import FLOAT, INT32, Build
@@ -88,9 +88,9 @@ class Permute(Node):
 
     permutes = True
 
-    def moved(self, values: IndexArray) -> IndexArray:
+    def moved(self, values: Int32Array) -> Int32Array:
         """In the order of the output."""
-        turned: IndexArray = values.reshape(self.view).transpose(self.order)
+        turned: Int32Array = values.reshape(self.view).transpose(self.order)
         return turned
 
     def viewed(self, source: Strided) -> Strided | None:

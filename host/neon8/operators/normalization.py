@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array
-from neon8.ir.graph import Activated, FloatArray, Node
+from neon8.arrays import Array, FloatArray
+from neon8.ir.graph import Activated, Node
 from neon8.ir.program import Finished, Op, Tensor
 from neon8.operators.build import FLOAT, INT8, Build
 from neon8.operators.constants import append_constant

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array, DoubleArray
+from neon8.arrays import Array, DoubleArray, Int8Array, Int32Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Factors, Graph, Node, listed
-from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
+from neon8.ir.program import Op, Tensor
 from neon8.operators.build import FLOAT, INT8, INT16, Build
 from neon8.operators.convolution import Conv2d
 from neon8.operators.factors import (
@@ -140,9 +140,9 @@ def _of(function: Callable[[OnnxNode], Function]) -> Convert:
     return convert
 
 
-def _plain(name: str) -> Convert:
+def _always(function: Function) -> Convert:
     """The import of an operator without attributes."""
-    return _of(lambda _node: call(name, X))
+    return _of(lambda _node: function)
 
 
 def hard_sigmoid(node: OnnxNode) -> Function:
@@ -172,19 +172,9 @@ def celu(source: Source, node: OnnxNode) -> Node:
     return make_pointwise(source, node, function)
 
 
-def softsign(_node: OnnxNode) -> Function:
-    """x / (1 + |x|)."""
-    return call("divide", X, call("add", number(1.0), call("absolute", X)))
-
-
 def thresholded_relu(node: OnnxNode) -> Function:
     """x > alpha ? x : 0."""
     return call("threshold", X, parameters=(node.real("alpha", 1.0),))
-
-
-def mish(_node: OnnxNode) -> Function:
-    """x tanh(ln(1 + e^x))."""
-    return gated(call("tanh", call("softplus", X)))
 
 
 def swish(node: OnnxNode) -> Function:
@@ -206,47 +196,22 @@ SIGN = call("clip", affine(LARGE, 0.0, affine(LARGE, 0.0)), parameters=(-1.0, 1.
 """x times so much that it is beyond 1 if it is not 0."""
 
 
+ROOT = call("sqrt", affine(-1.0, 1.0, SQUARE))
+"""sqrt(1 - x^2)."""
 COSINE = affine(
     -2.0, 1.0, call("power", call("sine", affine(0.5, 0.0)), parameters=(2.0,))
 )
 """1 - 2 sin^2(x / 2): constants that float32 has."""
-
-
-def arccosine(_node: OnnxNode) -> Function:
-    """2 atan(sqrt((1 - x) / (1 + x)))."""
-    share = call("divide", affine(-1.0, 1.0), affine(1.0, 1.0))
-    return affine(2.0, 0.0, call("arctangent", call("sqrt", share)))
-
-
-def arcsine(_node: OnnxNode) -> Function:
-    """atan(x / sqrt(1 - x^2))."""
-    return call(
-        "arctangent", call("divide", X, call("sqrt", affine(-1.0, 1.0, SQUARE)))
-    )
+SHARE = call("divide", affine(-1.0, 1.0), affine(1.0, 1.0))
+"""(1 - x) / (1 + x)."""
+SIZE = call("add", call("absolute", X), call("sqrt", affine(1.0, 1.0, SQUARE)))
+"""|x| + sqrt(x^2 + 1)."""
 
 
 def exponentials(first: float, second: float) -> Function:
     """first e^x + second e^-x."""
     powers = call("exp", X), call("exp", affine(-1.0, 0.0))
     return call("add", affine(first, 0.0, powers[0]), affine(second, 0.0, powers[1]))
-
-
-def area_sine(_node: OnnxNode) -> Function:
-    """The sign of x, times ln(|x| + sqrt(x^2 + 1))."""
-    root = call("sqrt", affine(1.0, 1.0, SQUARE))
-    size = call("log", call("add", call("absolute", X), root))
-    return call("multiply", SIGN, size)
-
-
-def area_cosine(_node: OnnxNode) -> Function:
-    """ln(x + sqrt(x^2 - 1))."""
-    return call("log", call("add", X, call("sqrt", affine(1.0, -1.0, SQUARE))))
-
-
-def area_tangent(_node: OnnxNode) -> Function:
-    """ln((1 + x) / (1 - x)) / 2."""
-    share = call("divide", affine(1.0, 1.0), affine(-1.0, 1.0))
-    return affine(0.5, 0.0, call("log", share))
 
 
 def shrink(source: Source, node: OnnxNode) -> Node:
@@ -390,40 +355,48 @@ def write_table(n: Nodes, op: TableOp | InterpolateOp) -> None:
 
 
 IMPORTS: dict[str, Convert] = {
-    "Abs": _plain("absolute"),
-    "Acos": _of(arccosine),
-    "Acosh": _of(area_cosine),
-    "Asin": _of(arcsine),
-    "Asinh": _of(area_sine),
-    "Atan": _plain("arctangent"),
-    "Atanh": _of(area_tangent),
-    "Ceil": _plain("ceil"),
+    "Abs": _always(call("absolute", X)),
+    "Acos": _always(affine(2.0, 0.0, call("arctangent", call("sqrt", SHARE)))),
+    "Acosh": _always(
+        call("log", call("add", X, call("sqrt", affine(1.0, -1.0, SQUARE))))
+    ),
+    "Asin": _always(call("arctangent", call("divide", X, ROOT))),
+    "Asinh": _always(call("multiply", SIGN, call("log", SIZE))),
+    "Atan": _always(call("arctangent", X)),
+    "Atanh": _always(
+        affine(
+            0.5, 0.0, call("log", call("divide", affine(1.0, 1.0), affine(-1.0, 1.0)))
+        )
+    ),
+    "Ceil": _always(call("ceil", X)),
     "Celu": celu,
-    "Cos": _of(lambda _node: COSINE),
-    "Cosh": _of(lambda _node: exponentials(0.5, 0.5)),
+    "Cos": _always(COSINE),
+    "Cosh": _always(exponentials(0.5, 0.5)),
     "Elu": _of(import_elu),
-    "Erf": _plain("erf"),
-    "Exp": _plain("exp"),
-    "Floor": _plain("floor"),
+    "Erf": _always(call("erf", X)),
+    "Exp": _always(call("exp", X)),
+    "Floor": _always(call("floor", X)),
     "Gelu": gelu,
     "HardSigmoid": _of(hard_sigmoid),
-    "HardSwish": _of(lambda _node: HARD_SWISH),
-    "Log": _plain("log"),
-    "Mish": _of(mish),
-    "Neg": _of(lambda _node: NEGATIVE),
-    "Reciprocal": _of(lambda _node: call("divide", number(1.0), X)),
-    "Round": _plain("round"),
+    "HardSwish": _always(HARD_SWISH),
+    "Log": _always(call("log", X)),
+    "Mish": _always(gated(call("tanh", call("softplus", X)))),
+    "Neg": _always(NEGATIVE),
+    "Reciprocal": _always(call("divide", number(1.0), X)),
+    "Round": _always(call("round", X)),
     "Selu": _of(selu),
-    "Sigmoid": _plain("sigmoid"),
+    "Sigmoid": _always(call("sigmoid", X)),
     "Shrink": shrink,
-    "Sign": _of(lambda _node: SIGN),
-    "Sin": _plain("sine"),
-    "Sinh": _of(lambda _node: exponentials(0.5, -0.5)),
-    "Softplus": _plain("softplus"),
-    "Softsign": _of(softsign),
-    "Sqrt": _plain("sqrt"),
+    "Sign": _always(SIGN),
+    "Sin": _always(call("sine", X)),
+    "Sinh": _always(exponentials(0.5, -0.5)),
+    "Softplus": _always(call("softplus", X)),
+    "Softsign": _always(
+        call("divide", X, call("add", number(1.0), call("absolute", X)))
+    ),
+    "Sqrt": _always(call("sqrt", X)),
     "Swish": _of(swish),
-    "Tanh": _plain("tanh"),
+    "Tanh": _always(call("tanh", X)),
     "ThresholdedRelu": _of(thresholded_relu),
 }
 

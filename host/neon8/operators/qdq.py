@@ -6,13 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from neon8.ir.graph import FloatArray
+from neon8.arrays import AnyArray, FloatArray
 from neon8.ir.program import Tensor
 from neon8.quant.scale_table import ScaleTable
-
-Array = npt.NDArray[Any]
 
 QUANTIZED = ("int8", "int16")
 """The types of quantized tensors of a program; uint8 there is a type of ONNX."""
@@ -38,7 +35,7 @@ class Nodes:
     make_node: Callable[..., Any]
     original: Callable[["Nodes", Any], None]
     nodes: list[Any] = field(default_factory=list)
-    arrays: dict[str, Array] = field(default_factory=dict)
+    arrays: dict[str, AnyArray] = field(default_factory=dict)
     floats: dict[str, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
@@ -71,7 +68,7 @@ class Nodes:
             self.make_node(operator, inputs, outputs, label, **attributes)
         )
 
-    def array(self, name: str, values: Array) -> str:
+    def array(self, name: str, values: AnyArray) -> str:
         """Adds an initializer; its name."""
         unique = self.fresh(name)
         self.arrays[unique] = np.ascontiguousarray(values).reshape(values.shape)
@@ -82,7 +79,7 @@ class Nodes:
         dims = np.array([0, *shape[1:]], dtype=np.int64)
         return self.node("Reshape", [value, self.array(f"{value}_shape", dims)])
 
-    def constant(self, name: str, values: Array, scale: FloatArray) -> str:
+    def constant(self, name: str, values: AnyArray, scale: FloatArray) -> str:
         """int8 or int32 values with one scale for each along axis 0, as float."""
         arrays = {
             "quantized": values,
@@ -107,29 +104,31 @@ class Nodes:
 
     def quantize(self, value: str, output: str) -> None:
         """QuantizeLinear of float `value` into int8 tensor `output` of the program."""
+        grid = self._grid(output)
+        quantized = self.fresh(f"{output}_quantized")
+        self.node("QuantizeLinear", [value, *grid], output=quantized)
+        self._dequantized(output, quantized, grid)
+
+    def int8_constant(self, output: str, levels: AnyArray) -> None:
+        """int8 tensor `output` of the program, which is the same in every run."""
+        values = self._shifted(levels.astype(np.int16))
+        quantized = self.array(f"{output}_quantized", values)
+        self._dequantized(output, quantized, self._grid(output))
+
+    def _grid(self, output: str) -> list[str]:
+        """Scale and zero point of int8 tensor `output`."""
         tensor = self.tensors[output]
         scale = self.array(f"{output}_scale", np.array(tensor.scale, np.float32))
-        kind = np.uint8 if self.offset else np.int8
-        point = np.array(tensor.zero_point + self.offset, kind)
-        zero = self.array(f"{output}_zero_point", point)
-        quantized = self.fresh(f"{output}_quantized")
-        self.node("QuantizeLinear", [value, scale, zero], output=quantized)
-        self.floats[output] = self.fresh(f"{output}_dequantized")
-        inputs = [quantized, scale, zero]
-        self.node("DequantizeLinear", inputs, output=self.floats[output])
+        point = self._shifted(np.array(tensor.zero_point))
+        return [scale, self.array(f"{output}_zero_point", point)]
 
-    def int8_constant(self, output: str, levels: Array) -> None:
-        """int8 tensor `output` of the program, which is the same in every run."""
-        tensor = self.tensors[output]
-        kind = np.uint8 if self.offset else np.int8
-        values: dict[str, Array] = {
-            "quantized": (levels.astype(np.int16) + self.offset).astype(kind),
-            "scale": np.array(tensor.scale, np.float32),
-            "zero_point": np.array(tensor.zero_point + self.offset, kind),
-        }
-        inputs = [self.array(f"{output}_{what}", a) for what, a in values.items()]
+    def _shifted(self, levels: AnyArray) -> AnyArray:
+        """int8 levels as the type of activations has them."""
+        return (levels + self.offset).astype(np.uint8 if self.offset else np.int8)
+
+    def _dequantized(self, output: str, quantized: str, grid: list[str]) -> None:
         self.floats[output] = self.fresh(f"{output}_dequantized")
-        self.node("DequantizeLinear", inputs, output=self.floats[output])
+        self.node("DequantizeLinear", [quantized, *grid], output=self.floats[output])
 
     def dequantize(self, name: str, output: str) -> None:
         """A second DequantizeLinear, for float tensor `output` of the program."""
@@ -199,14 +198,19 @@ def value_of(n: Nodes, tensor: Tensor) -> str:
     return n.real(tensor.name) if tensor.dtype in QUANTIZED else tensor.name
 
 
+def reshaped(n: Nodes, value: str, dims: tuple[int, ...]) -> str:
+    """`value` with these dimensions, the batch included."""
+    shape = n.array(f"{value}_shape", np.array(dims, np.int64))
+    return n.node("Reshape", [value, shape])
+
+
 def shaped(n: Nodes, value: str, dims: tuple[int, ...], wanted: tuple[int, ...]) -> str:
     """`value` of shape `dims` with other dimensions; a batch of one may be any."""
     if dims == wanted:
         return value
     if dims[:1] == wanted[:1]:
         return n.reshape(value, wanted)
-    shape = n.array(f"{value}_shape", np.array(wanted, np.int64))
-    return n.node("Reshape", [value, shape])
+    return reshaped(n, value, wanted)
 
 
 def end(n: Nodes, value: str, out: Tensor) -> None:

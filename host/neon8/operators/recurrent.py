@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from neon8.arrays import Array
+from neon8.arrays import Array, DoubleArray, FloatArray, Int8Array, Int32Array
 from neon8.errors import CompileError
-from neon8.ir.graph import FloatArray, Graph, Node
-from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
+from neon8.ir.graph import Graph, Node
+from neon8.ir.program import Op, Tensor
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.composition import Parts
 from neon8.operators.constants import append_constant
@@ -418,7 +418,7 @@ class Sequence:
         self.weights = op.weights[direction].astype(np.int64)
         self.scales = op.multiplier[direction]
         self.bias = op.bias_f32[direction]
-        self.functions: list[tuple[str, elementary.Doubles]] = []
+        self.functions: list[tuple[str, DoubleArray]] = []
         self.clip = np.inf
         self.peepholes: FloatArray | None = None
         if op.indices is not None and op.values is not None:

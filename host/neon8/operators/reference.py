@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neon8.arrays import Array, Int64Array
-from neon8.ir.graph import FloatArray
+from neon8.arrays import Array, FloatArray, Int64Array
 from neon8.ir.program import Tensor
 
 Levels = npt.NDArray[np.signedinteger[Any]]

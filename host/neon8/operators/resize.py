@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array, DoubleArray, Int64Array
-from neon8.ir.graph import FloatArray, IndexArray, Node
-from neon8.ir.program import Int32Array, Op, Tensor
+from neon8.arrays import Array, DoubleArray, FloatArray, Int32Array, Int64Array
+from neon8.ir.graph import Node
+from neon8.ir.program import Op, Tensor
 from neon8.operators.build import INT8, Build, ratio
 from neon8.operators.composition import Parts
 from neon8.operators.family import Family
@@ -32,8 +32,8 @@ class Resize(Node):
     1, or to 0 where the output is 0.
     """
 
-    rows: IndexArray
-    columns: IndexArray
+    rows: Int32Array
+    columns: Int32Array
     row_weights: FloatArray
     column_weights: FloatArray
 
@@ -275,8 +275,8 @@ def _moved(axes: Sequence[Axis]) -> list[int]:
 
 
 def _filled(
-    indices: IndexArray, weights: FloatArray, most: int
-) -> tuple[IndexArray, FloatArray]:
+    indices: Int32Array, weights: FloatArray, most: int
+) -> tuple[Int32Array, FloatArray]:
     """As many taps for each; beyond two, those that weigh nothing are value 0."""
     more = ((0, 0), (0, most - indices.shape[1]))
     indices, weights = np.pad(indices, more), np.pad(weights, more)
@@ -286,7 +286,7 @@ def _filled(
 
 def _taps(
     axis: Axis, at: FloatArray, outside: Array, how: Filter
-) -> tuple[IndexArray, FloatArray]:
+) -> tuple[Int32Array, FloatArray]:
     """The indices around each coordinate and their weights, (out, K) each.
 
     outside: where the output is 0.
@@ -323,7 +323,7 @@ def _cubic(far: DoubleArray, a: float) -> DoubleArray:
 
 def _inside(
     axis: Axis, places: Int64Array, shares: DoubleArray
-) -> tuple[IndexArray, FloatArray]:
+) -> tuple[Int32Array, FloatArray]:
     """Indices that there are: what is beyond an end has the value of that end."""
     indices = np.clip(places, 0, axis.size - 1)
     first = indices[:, :1]
@@ -340,7 +340,7 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 def tapped(
     size: int, out: int, scale: np.float32, mode: str, how: Filter, taps: int
-) -> tuple[IndexArray, FloatArray] | None:
+) -> tuple[Int32Array, FloatArray] | None:
     """The values that each of the output is made of, and their weights.
 
     mode: of COORDINATES.  Both results: (out, taps); None: they are more than that.
@@ -357,7 +357,7 @@ def tapped(
 
 def nearest(
     size: int, out: int, scale: np.float32, mode: str, rounding: str
-) -> IndexArray:
+) -> Int32Array:
     """The value that each of the output is, (out,).
 
     mode: of COORDINATES.  rounding: of ROUNDINGS.
@@ -402,7 +402,7 @@ def _coordinates(axis: Axis, mode: str) -> FloatArray | None:
     return at
 
 
-def _nearest(axis: Axis, at: FloatArray, mode: str) -> IndexArray | None:
+def _nearest(axis: Axis, at: FloatArray, mode: str) -> Int32Array | None:
     """The index that is taken for each coordinate, (out,); None for another mode."""
     if axis.scale == 1:
         return whole(axis.out)
@@ -422,7 +422,7 @@ def _nearest(axis: Axis, at: FloatArray, mode: str) -> IndexArray | None:
     return np.clip(taken, 0, axis.size - 1).astype(np.int32)
 
 
-def _between(axis: Axis, at: FloatArray) -> tuple[IndexArray, FloatArray]:
+def _between(axis: Axis, at: FloatArray) -> tuple[Int32Array, FloatArray]:
     """The two indices around each coordinate and their weights, (out, 2) each."""
     inside = np.clip(at, np.float32(0), np.float32(axis.size - 1))
     low = np.trunc(inside).astype(np.int32)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from neon8.arrays import FloatArray
 from neon8.errors import CompileError
-from neon8.ir.graph import Activation, FloatArray, Graph
+from neon8.ir.graph import Activation, Graph
 from neon8.ir.program import Tensor
 from neon8.quant.grid import Grid, at_bits
 from neon8.quant.limits import SMALLEST_SCALE

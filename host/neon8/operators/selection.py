@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array
-from neon8.ir.graph import INTEGERS, IndexArray, Node, Shape
-from neon8.ir.program import Bounds, Int32Array, Op, Tensor
+from neon8.arrays import Array, Int32Array
+from neon8.ir.graph import INTEGERS, Node, Shape
+from neon8.ir.program import Bounds, Op, Tensor
 from neon8.ir.strided import Strided
 from neon8.operators import indexed
 from neon8.operators.build import Build
@@ -41,7 +41,7 @@ class Gather(Node):
     """
 
     view: Shape
-    indices: tuple[IndexArray, IndexArray, IndexArray, IndexArray]
+    indices: tuple[Int32Array, Int32Array, Int32Array, Int32Array]
     fill: float = 0.0
 
     moves = True
@@ -58,9 +58,9 @@ class Gather(Node):
         """True unless it fills in something negative."""
         return self.fill >= 0
 
-    def moved(self, values: IndexArray) -> IndexArray:
+    def moved(self, values: Int32Array) -> Int32Array:
         """Those that the lists name, -1 where one of them is."""
-        taken: IndexArray = values.reshape(self.view)[np.ix_(*self.indices)]
+        taken: Int32Array = values.reshape(self.view)[np.ix_(*self.indices)]
         for axis, each in enumerate(self.indices):
             np.moveaxis(taken, axis, 0)[each == FILL] = FILL
         return taken
@@ -102,8 +102,8 @@ class Gather(Node):
         )
 
 
-def _through(first: IndexArray, second: IndexArray) -> IndexArray:
-    taken: IndexArray = np.where(second < 0, np.int32(-1), first[second])
+def _through(first: Int32Array, second: Int32Array) -> Int32Array:
+    taken: Int32Array = np.where(second < 0, np.int32(-1), first[second])
     return taken
 
 
@@ -133,7 +133,7 @@ FILL = -1
 """The index of what no value of the input is."""
 
 
-def whole(size: int) -> IndexArray:
+def whole(size: int) -> Int32Array:
     """The list that takes everything as it is."""
     return np.arange(size, dtype=np.int32)
 
@@ -141,7 +141,7 @@ def whole(size: int) -> IndexArray:
 def select(
     source: Source,
     node: OnnxNode,
-    lists: Sequence[IndexArray],
+    lists: Sequence[Int32Array],
     *,
     output: str | None = None,
     fill: float = 0.0,
@@ -169,8 +169,8 @@ def select(
 
 
 def _four(
-    shape: Sequence[int], lists: Sequence[IndexArray]
-) -> tuple[list[int], list[IndexArray]]:
+    shape: Sequence[int], lists: Sequence[Int32Array]
+) -> tuple[list[int], list[Int32Array]]:
     """Four axes: more on the right, or the last ones as one."""
     while len(shape) > 4:
         *first, high, low = lists
@@ -276,8 +276,8 @@ def pad(source: Source, node: OnnxNode) -> Node:
 
 
 def _padded(
-    source: Source, node: OnnxNode, taken: IndexArray, pads: tuple[int, int], mode: str
-) -> IndexArray:
+    source: Source, node: OnnxNode, taken: Int32Array, pads: tuple[int, int], mode: str
+) -> Int32Array:
     """The list with more before and after it."""
     before, after = pads
     end = len(taken) + min(after, 0)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array, Int64Array
+from neon8.arrays import Array, FloatArray, Int64Array
 from neon8.errors import CompileError
-from neon8.ir.graph import FloatArray, Node, Origin
+from neon8.ir.graph import Node, Origin
 from neon8.ir.program import Op, Tensor
 from neon8.operators import rearranged
 from neon8.operators.build import FLOAT, INT8, Build

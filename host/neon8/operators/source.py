@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from neon8.arrays import AnyArray, Array, DoubleArray
+from neon8.arrays import AnyArray, Array, DoubleArray, FloatArray
 from neon8.errors import GraphError
-from neon8.ir.graph import FLOATS, INTEGERS, MAX_RANK, FloatArray, Node, Tensor
+from neon8.ir.graph import FLOATS, INTEGERS, MAX_RANK, Node, Tensor
 
 MAX_MADE = 1 << 26
 """Values of a constant that the import makes: 8192 queries by as many keys."""

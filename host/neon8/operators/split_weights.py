@@ -16,9 +16,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from neon8.arrays import DoubleArray
+from neon8.arrays import DoubleArray, Int16Array, Int64Array
 from neon8.ir.program import Tensor
 from neon8.operators.build import Build
 from neon8.operators.selection import append_gather
@@ -26,9 +25,6 @@ from neon8.quant.weights import HIGHEST, LOWEST, WIDEST, weight_levels
 
 if TYPE_CHECKING:  # which is made of this
     from neon8.operators.convolution import Conv2d
-
-Levels = npt.NDArray[np.int16]
-Indices = npt.NDArray[np.int64]
 
 
 def split(
@@ -58,7 +54,7 @@ def split(
     return _with_channels(b, node.name, source, copied), node
 
 
-def _beyond(levels: Levels) -> Levels:
+def _beyond(levels: Int16Array) -> Int16Array:
     """What is to be taken from each level so that int8 holds the rest."""
     beyond = levels - np.clip(levels, -HIGHEST, HIGHEST)
     for channel, row in enumerate(levels):
@@ -68,7 +64,7 @@ def _beyond(levels: Levels) -> Levels:
     return beyond
 
 
-def _pieces(beyond: Levels) -> Iterator[tuple[Indices, Levels]]:
+def _pieces(beyond: Int16Array) -> Iterator[tuple[Int64Array, Int16Array]]:
     """The channels of each group, (groups, n), and their weights, until all are there.
 
     beyond: (groups, O / groups, I / groups, kh, kw).
@@ -87,7 +83,9 @@ def _pieces(beyond: Levels) -> Iterator[tuple[Indices, Levels]]:
         beyond = rest
 
 
-def _with_channels(b: Build, layer: str, source: Tensor, channels: Indices) -> Tensor:
+def _with_channels(
+    b: Build, layer: str, source: Tensor, channels: Int64Array
+) -> Tensor:
     n, _, h, w = source.shape
     dims = (n, len(channels), *(source.dims[2:] if source.rank > 1 else ()))
     out = b.temporary(replace(source, dims=dims), "channels")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neon8.ir.graph import FloatArray, Node
+from neon8.arrays import FloatArray
+from neon8.ir.graph import Node
 from neon8.operators.convolution import Conv2d
 from neon8.operators.family import Family
 from neon8.operators.source import OnnxNode, Source

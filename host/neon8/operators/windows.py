@@ -8,8 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from neon8.arrays import Array
-from neon8.ir.graph import FloatArray
+from neon8.arrays import Array, FloatArray
 from neon8.ir.program import Tensor
 from neon8.operators.source import OnnxNode, Source
 

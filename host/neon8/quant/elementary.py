@@ -7,9 +7,8 @@ Arrays of float64, any shape. Good to some units in the last place.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-Doubles = npt.NDArray[np.float64]
+from neon8.arrays import DoubleArray
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.69314718036912382
@@ -30,7 +29,7 @@ ARCTANGENT_LAST = 2.0**53
 TWO_OVER_ROOT_PI = 1.1283791670955126
 
 
-def exp(x: Doubles) -> Doubles:
+def exp(x: DoubleArray) -> DoubleArray:
     """e^x for x in -708 .. 709; beyond, 0 and infinity."""
     low, high = EXP_RANGE
     inside = np.where((x >= low) & (x <= high), x, 0.0)
@@ -41,14 +40,14 @@ def exp(x: Doubles) -> Doubles:
     return np.where(np.isnan(x), np.nan, result)
 
 
-def expm1(x: Doubles) -> Doubles:
+def expm1(x: DoubleArray) -> DoubleArray:
     """e^x - 1, without cancellation near 0."""
     near = (x > -EXPM1_SERIES) & (x < EXPM1_SERIES)
     inside = np.where(near, x, 0.0)
     return np.where(near, _exp_series(inside, 1) * inside, exp(x) - 1.0)
 
 
-def log(x: Doubles) -> Doubles:
+def log(x: DoubleArray) -> DoubleArray:
     """The natural logarithm: -inf for 0, NaN for what is below."""
     usual = (x > 0) & np.isfinite(x)
     m, e = np.frexp(np.where(usual, x, 1.0))
@@ -66,7 +65,7 @@ def log(x: Doubles) -> Doubles:
     return np.where(usual, result, beyond)
 
 
-def log1p(x: Doubles) -> Doubles:
+def log1p(x: DoubleArray) -> DoubleArray:
     """ln(1 + x) for x >= 0: what rounding 1 + x loses is made good by a quotient."""
     total = 1.0 + x
     plain = (total == 1) | np.isposinf(total)
@@ -75,13 +74,13 @@ def log1p(x: Doubles) -> Doubles:
     return np.where(np.isnan(x), np.nan, result)
 
 
-def sigmoid(x: Doubles) -> Doubles:
+def sigmoid(x: DoubleArray) -> DoubleArray:
     """1 / (1 + e^-x)."""
-    result: Doubles = 1.0 / (1.0 + exp(-x))
+    result: DoubleArray = 1.0 / (1.0 + exp(-x))
     return result
 
 
-def tanh(x: Doubles) -> Doubles:
+def tanh(x: DoubleArray) -> DoubleArray:
     """t / (t + 2) with t = e^(2 |x|) - 1, and the sign of x."""
     a = np.where(x < 0, -x, x)  # keeps -0, as elementary.h does
     t = expm1(2.0 * np.minimum(a, TANH_ONE))
@@ -89,7 +88,7 @@ def tanh(x: Doubles) -> Doubles:
     return np.where(x < 0, -y, y)
 
 
-def erf(x: Doubles) -> Doubles:
+def erf(x: DoubleArray) -> DoubleArray:
     """2 / sqrt(pi) e^(-x^2) sum over n of 2^n x^(2n + 1) / (1 * 3 * ... * (2n + 1))."""
     inside = np.where(np.abs(x) < ERF_ONE, x, 0.0)
     square = inside * inside
@@ -102,7 +101,7 @@ def erf(x: Doubles) -> Doubles:
     return np.where(np.isnan(x), np.nan, result)
 
 
-def sine(x: Doubles) -> Doubles:
+def sine(x: DoubleArray) -> DoubleArray:
     """What is left of whole turns, exactly, then of half ones; a series of that."""
     turned = np.fmod(x, TURN)
     k = np.rint(turned * ONE_OVER_PI)
@@ -117,7 +116,7 @@ def sine(x: Doubles) -> Doubles:
     return np.where(np.isnan(r), np.nan, result)
 
 
-def arctangent(x: Doubles) -> Doubles:
+def arctangent(x: DoubleArray) -> DoubleArray:
     """Three times the half of the angle, then a series."""
     t = np.minimum(np.abs(x), ARCTANGENT_LAST)
     for _ in range(3):
@@ -129,7 +128,7 @@ def arctangent(x: Doubles) -> Doubles:
     return np.where(np.isnan(x), np.nan, np.copysign(8.0 * (p * t), x))
 
 
-def _exp_series(r: Doubles, least: int) -> Doubles:
+def _exp_series(r: DoubleArray, least: int) -> DoubleArray:
     """Sum over j = least .. 13 of r^(j - least) / j!, from the last term on."""
     factorials = [1.0]
     for j in range(1, EXP_TERMS + 1):

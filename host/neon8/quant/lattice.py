@@ -10,12 +10,11 @@ rounded the other way, which is at most one step off.
 
 import numpy as np
 
-from neon8.arrays import DoubleArray, FloatArray, Int8Array
+from neon8.arrays import DoubleArray, FloatArray, Int8Array, Int16Array
 from neon8.quant.balanced import on_balance
 from neon8.quant.scale_table import BALANCED, LATTICE, NARROW, WIDE
 from neon8.quant.weights import (
     HIGHEST,
-    Int16Array,
     Integers,
     Quantize,
     enlarged,

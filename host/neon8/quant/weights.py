@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neon8.arrays import DoubleArray, FloatArray, Int8Array
+from neon8.arrays import DoubleArray, FloatArray, Int8Array, Int16Array
 from neon8.errors import CalibrationError, CompileError
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import NARROW, LayerScale
 
-Int16Array = npt.NDArray[np.int16]
 Integers = Int8Array | Int16Array
 """Of weights, which have 8 bits or 16."""
 

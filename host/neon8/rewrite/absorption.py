@@ -18,6 +18,7 @@ from neon8.arrays import DoubleArray
 from neon8.errors import CompileError
 from neon8.ir.graph import Graph, Node
 from neon8.operators.convolution import Conv2d, convolutions, with_convolutions
+from neon8.operators.source import float32
 
 
 def with_offsets(graph: Graph, offsets: Mapping[str, DoubleArray]) -> Graph:
@@ -64,8 +65,7 @@ def _rewritten(node: Conv2d, offsets: Mapping[str, DoubleArray]) -> Conv2d:
         bias = bias + constant(node, read)
     if made is not None:
         bias = bias - made
-    with np.errstate(over="ignore"):  # the compiler refuses what is not finite
-        return replace(node, bias=bias.astype(np.float32))
+    return replace(node, bias=float32(bias))  # the compiler refuses what is not finite
 
 
 def constant(node: Conv2d, values: DoubleArray) -> DoubleArray:

@@ -8,6 +8,7 @@ import numpy as np
 from neon8.errors import CompileError
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, with_convolutions
+from neon8.operators.source import float32
 from neon8.quant.scale_table import ScaleTable
 
 
@@ -39,5 +40,4 @@ def _corrected(node: Conv2d, table: ScaleTable) -> Conv2d:
         text = f"has {count} bias corrections in the table, expected {len(node.bias)}"
         raise CompileError(f"layer {node.name!r} {text}")
     sums = node.bias.astype(np.float64) + entry.bias_correction
-    with np.errstate(over="ignore"):  # the compiler refuses what is not finite
-        return replace(node, bias=sums.astype(np.float32))
+    return replace(node, bias=float32(sums))  # the compiler refuses what is not finite

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neon8.ir.graph import FloatArray, Quantization
+from neon8.arrays import FloatArray
+from neon8.ir.graph import Quantization
 
 Array = npt.NDArray[Any]
 
