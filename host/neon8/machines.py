@@ -51,11 +51,6 @@ def serial_of(target: str) -> str:
     return (found and found[1]) or ""
 
 
-def is_board(target: str) -> bool:
-    """True for what another machine runs."""
-    return target.startswith(("ssh", "adb"))
-
-
 def check_target(target: str) -> None:
     """SettingsError: it is none."""
     host = ssh_host(target)

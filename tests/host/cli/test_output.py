@@ -15,37 +15,13 @@ from neon8.cli.main import main
 WRITING = ("calibrate", "observe", "merge", "solve", "compile", "run", "convert")
 
 
-@pytest.fixture(scope="module")
-def calib(tiny, tmp_path_factory):
-    path = tmp_path_factory.mktemp("output") / "tiny.calib"
-    words = ("observe", tiny.onnx, "--data", tiny.data, "--limit", "5", "-o", path)
-    assert main([str(word) for word in words]) == 0
-    return path
-
-
-@pytest.fixture
-def words(tiny, calib, tmp_path):
-    """A command line for each command that writes a file, without the file."""
-    array = saved(tmp_path, "x.npy", np.load(tiny.data)["x"][:2])
-    data = ("--data", tiny.data, "--limit", 5)
-    return {
-        "calibrate": ("calibrate", tiny.onnx, *data),
-        "observe": ("observe", tiny.onnx, *data),
-        "merge": ("merge", calib),
-        "solve": ("solve", calib),
-        "compile": ("compile", tiny.onnx, "--scales", tiny.table),
-        "run": ("run", tiny.n8, "--input", array),
-        "convert": ("convert", tiny.table, "--to", "ncnn"),
-    }
-
-
 @pytest.mark.parametrize("command", WRITING)
 def test_standard_output_gets_the_file_and_nothing_else(
     words, tmp_path, monkeypatch, capfdbinary, command
 ):
     (tmp_path / "cwd").mkdir()
     monkeypatch.chdir(tmp_path / "cwd")
-    line = [*map(str, words[command])]
+    line = words[command]
     assert main([*line, "-q", "-o", str(tmp_path / "file")]) == 0
     assert capfdbinary.readouterr() == (b"", b"")
     wanted = (tmp_path / "file").read_bytes()
@@ -59,13 +35,13 @@ def test_standard_output_gets_the_file_and_nothing_else(
 
 def test_a_file_may_still_be_named_minus(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main([*map(str, words["solve"]), "-o", "./-"]) == 0
+    assert main([*words["solve"], "-o", "./-"]) == 0
     assert json.loads((tmp_path / "-").read_text())["format"]
     assert capsys.readouterr().out.startswith("-: ")
 
 
 def test_a_report_on_standard_output(words, tmp_path, capfd):
-    report = [*map(str, words["observe"]), "--report", "-", "-o"]
+    report = [*words["observe"], "--report", "-", "-o"]
     assert main([*report, str(tmp_path / "a.calib")]) == 0
     out, said = capfd.readouterr()
     assert json.loads(out)["format"] == "neon8 convergence"
@@ -89,7 +65,7 @@ def test_a_reader_that_goes_away_is_no_error(tiny, words):
 
 
 def test_standard_output_that_is_closed_or_full(words):
-    line = f"{sys.executable} -m neon8 {' '.join(map(str, words['solve']))} -o -"
+    line = f"{sys.executable} -m neon8 {' '.join(words['solve'])} -o -"
     for place, reason in (("&-", "Bad file descriptor"), ("/dev/full", "No space")):
         done = subprocess.run(
             ["sh", "-c", f"exec {line} >{place}"],
@@ -132,7 +108,7 @@ def test_quiet_is_for_warnings_too(tiny, tmp_path, capsys, options):
 
 @pytest.mark.parametrize("command", ["calibrate", "solve"])
 def test_a_guard_is_said_once(words, tmp_path, capsys, command):
-    assert main([*map(str, words[command]), "-o", str(tmp_path / "t.json")]) == 0
+    assert main([*words[command], "-o", str(tmp_path / "t.json")]) == 0
     out, error = capsys.readouterr()
     assert error == ""
     table = json.loads((tmp_path / "t.json").read_text())
@@ -156,7 +132,7 @@ def test_no_code_from_the_working_directory(words, tmp_path):
     environment = dict(os.environ)
     environment.pop("PYTHONSAFEPATH", None)
     output = elsewhere / "a.calib"
-    line = [*map(str, words["observe"]), "--workers", "2", "-o", str(output)]
+    line = [*words["observe"], "--workers", "2", "-o", str(output)]
     done = subprocess.run(
         [sys.executable, script, *line],
         cwd=here,

@@ -47,20 +47,16 @@ def environment(place):
 def offered(place, line):
     """The words that a shell is given for the end of a line."""
     answer = place / "answer"
-    subprocess.run(
-        [place / "bin/neon8"],
-        cwd=place,
-        env={
-            **environment(place),
-            "_ARGCOMPLETE": "1",
-            "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
-            "COMP_LINE": line,
-            "COMP_POINT": str(len(line)),
-            "_ARGCOMPLETE_IFS": "\n",
-            "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
-        },
-        check=False,
-    )
+    asked = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+    }
+    command, env = [place / "bin/neon8"], environment(place) | asked
+    subprocess.run(command, cwd=place, env=env, check=False)
     return set(answer.read_text().split())
 
 

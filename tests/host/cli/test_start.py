@@ -9,12 +9,14 @@ import subprocess
 import sys
 import termios
 
-import numpy as np
 import pytest
 
 from neon8.cli.main import COMMANDS, main
 
-PRINTING = ("evaluate", "compare", "diagnose", "profile", "doctor", "inspect")
+PRINTING = (
+    *("evaluate", "compare", "diagnose"),
+    *("profile", "doctor", "inspect"),
+)
 
 THIRD_PARTY = {
     *("cffi", "dask", "distributed", "elftools", "numpy", "onnx", "onnx.reference"),
@@ -56,43 +58,6 @@ def loaded(*lines, **environment):
     return set(done.stdout.splitlines()[-1].split())
 
 
-@pytest.fixture(scope="module")
-def words(tiny, tmp_path_factory):
-    """A good command line for each command, without its output."""
-    folder = tmp_path_factory.mktemp("words")
-    calib, array = folder / "tiny.calib", folder / "x.npy"
-    data = ("--data", tiny.data, "--limit", 2)
-    assert main([*map(str, ["observe", tiny.onnx, *data, "-o", calib])]) == 0
-    np.save(array, np.load(tiny.data)["x"][:2])
-    model = folder / "net.py"
-    model.write_text(
-        "from torch import nn\n"
-        "def build():\n"
-        "    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(),\n"
-        "                        nn.Linear(144, 6))\n"
-        "    return net, (3, 8, 8)\n"
-    )
-    return {
-        "calibrate": (tiny.onnx, *data),
-        "observe": (tiny.onnx, *data),
-        "merge": (calib,),
-        "solve": (calib,),
-        "compile": (tiny.onnx, "--scales", tiny.table),
-        "run": (tiny.n8, "--input", array),
-        "evaluate": (tiny.n8, *data, "--reference", tiny.onnx),
-        "compare": (calib, tiny.onnx, *data, "--methods", "mse", "--schemes", "auto"),
-        "diagnose": (tiny.onnx, tiny.table, *data, "--top", 1),
-        "profile": (tiny.n8, "--board", "rpi4"),
-        "bench": (tiny.n8, "--seconds", "0.01"),
-        "report": (tiny.onnx, tiny.table, tiny.n8, *data, "--top", 1),
-        "package": (tiny.n8, "--for", "cmake", "--no-check"),
-        "qat": (f"{model}:build", "--data", tiny.labelled, "--batch", 4),
-        "doctor": (),
-        "convert": (tiny.table, "--to", "ncnn"),
-        "inspect": (tiny.n8,),
-    }
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_loads_what_it_uses(words, tmp_path, command, monkeypatch):
     """And writes nothing into the user's home."""
@@ -103,7 +68,7 @@ def test_a_command_loads_what_it_uses(words, tmp_path, command, monkeypatch):
     # These tests set it, which not every user does.
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY")
     output = () if command in PRINTING else ("-o", tmp_path / "out")
-    line = [command, *map(str, words[command]), *map(str, output)]
+    line = [*words[command], *map(str, output)]
     run = ("from neon8.cli.main import main", f"assert main({line!r}) == 0")
     assert THIRD_PARTY & loaded(*run, HOME=str(home)) <= LOADED[command]
     assert list(home.iterdir()) == []

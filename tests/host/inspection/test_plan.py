@@ -2,6 +2,7 @@
 """The plan as a table, and its float islands."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -10,34 +11,18 @@ from neon8 import text
 from neon8.inspection import plan
 from neon8.runtime import StepInfo
 
-PLAIN = StepInfo(
-    name="layer",
-    operation="requantize",
-    kernel="n8_requantize_s8_c",
-    macs=0,
-    cost=0,
-    inputs=("x",),
-    output="y",
-    shape=(1, 8, 4, 4),
-    dtype="int8",
-    scale=0.5,
-    zero_point=0,
-    lo=-127,
-    hi=127,
-    codes=(-127, 127),
-    packed=0,
-    sharing="own",
-    shared="y",
-    offset=128,
-    pitch=8,
-    window=(1, 1),
-    stride=(1, 1),
-    groups=1,
-    weights=(0, 0),
-    acc_bound=0,
-    int16_depth=0,
-    spread="",
-)
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "small.n8"
+with neon8.Model.open(GOLDEN) as model:
+    PLAIN = dataclasses.replace(
+        model.steps[0],
+        kernel="n8_requantize_s8_c",
+        dtype="int8",
+        offset=128,
+        zero_point=0,
+        lo=-127,
+        hi=127,
+        int16_depth=0,
+    )
 
 
 def step(operation, inputs, output, dtype="int8") -> StepInfo:

@@ -3,7 +3,7 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from html import escape
 from itertools import pairwise
 
@@ -15,6 +15,7 @@ from command_lines import process, refuse, succeed
 from html_pages import Page
 from neon8.cli.main import main
 from neon8.errors import DataError
+from neon8.report.figures import Figure
 from neon8.report.html import as_html
 from neon8.report.layout import HEIGHT, WIDTH, drawing
 from neon8.report.markdown import as_markdown, code
@@ -53,57 +54,26 @@ def test_times_are_there_only_if_they_are_asked_for(whole):
     )
 
 
-def rename(report, name):
-    """The report with a hostile name wherever a file gives one."""
-    layers = tuple(
-        replace(
-            each,
-            name=name,
-            operator=name,
-            outputs=(f"{name}{at}", *each.outputs),
-            inputs=(f"{name}{at - 1}" if at else name, *each.inputs),
-            within=name,
-            steps=tuple(
-                replace(s, reason=name, chosen=name, passed=name) for s in each.steps
-            ),
-            tensors=tuple(replace(t, name=name) for t in each.tensors),
-            remedies=tuple(replace(r, target=name, how=name) for r in each.remedies),
-        )
-        for at, each in enumerate(report.layers)
-    )
-    samples = tuple(replace(s, name=name, tasks={name: 1.0}) for s in report.samples)
-    compared = tuple(
-        replace(
-            each,
-            table=name,
-            gains={name: each.gain},
-            differences=tuple(
-                replace(d, name=name, this=name) for d in each.differences
-            ),
-        )
-        for each in report.compared
-    )
-    found = report.diagnosis
-    diagnosis = replace(
-        found,
-        guards=(name,),
-        plan=tuple(replace(r, target=name) for r in found.remedies[:1]),
-        tensors=tuple(replace(t, name=name, layer=name) for t in found.tensors),
-    )
-    return replace(
-        report,
-        model=name,
-        table=name,
-        compiled=name,
-        data=name,
-        inputs=(name,),
-        layers=layers,
-        samples=samples,
-        compared=compared,
-        diagnosis=diagnosis,
-        figures=tuple(replace(each, command=name) for each in report.figures),
-        curve=tuple(replace(each, changed=(name,), to=name) for each in report.curve),
-    )
+OURS = {
+    *("bound", "cause", "core", "dtype", "kind", "meaning", "operation", "precision"),
+    *("sharing", "title", "unit", "version", "where"),
+}
+"""Fields of facts whose texts no file gives."""
+
+
+def rename(value, name):
+    """The facts with a hostile name before all that a file may say."""
+    if isinstance(value, str):
+        return name + value
+    if isinstance(value, tuple | list):
+        return type(value)(rename(each, name) for each in value)
+    if isinstance(value, dict):
+        return {rename(key, name): rename(each, name) for key, each in value.items()}
+    if not is_dataclass(value):
+        return value
+    ours = OURS | ({"name"} if isinstance(value, Figure) else set())
+    own = {f.name: getattr(value, f.name) for f in fields(value) if f.name not in ours}
+    return replace(value, **{key: rename(each, name) for key, each in own.items()})
 
 
 def test_hostile_names_stay_text_in_html(whole):
