@@ -12,9 +12,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from models import GOLDEN, compiled
+from models import GOLDEN, compiled, package
 
-from neon8.cli.main import main
 from neon8.package import android
 from neon8.package.wrapper import describe
 from neon8.prebuilt import prebuilt_file
@@ -119,15 +118,6 @@ def test_the_same_bytes_again():
     assert len(one) < len(android.aar(android.TARGETS))
 
 
-def package(capsys, model, folder, *options):
-    words = ["package", model, "--for", "android", "-o", folder, *options]
-    status = main([*map(str, words)])
-    said = capsys.readouterr()
-    assert status == 0, said.err
-    assert said.out.count("the bytes of this PC") == 2
-    return folder
-
-
 def compile_strictly(folder, classes):
     """The sources of a package, with every warning of the compiler."""
     command = ["javac", "--release", "8", "-Xlint:all,-options", "-Werror"]
@@ -142,13 +132,16 @@ def test_packages(capsys, tmp_path, options):
     labels.write_text('cat\ndog \\u0022 "??/\nÄöß\N{GRINNING FACE}\n\\\nfive\n')
     more = ["--labels", labels, "--preprocess", tmp_path / "p.toml", "--name", "string"]
     model = compiled(tmp_path, source="wait", result="notify", **options)
-    folder = package(capsys, model, tmp_path / "net", *more)
+    folder = tmp_path / "net"
+    said = package(capsys, model, folder, "android", *more)
+    assert said.count("the bytes of this PC") == 2
     compile_strictly(folder, tmp_path)
 
 
 def test_open_dimensions_and_another_model(capsys, tmp_path):
-    options = ("--name", "shapes")
-    folder = package(capsys, GOLDEN / "open.n8", tmp_path / "net", *options)
+    folder = tmp_path / "net"
+    said = package(capsys, GOLDEN / "open.n8", folder, "android", "--name", "shapes")
+    assert said.count("the bytes of this PC") == 2
     compile_strictly(folder, tmp_path)
     (folder / "assets/shapes.n8").write_bytes((GOLDEN / "small.n8").read_bytes())
     paths = f"{prebuilt_file('java', 'neon8.jar')}:{tmp_path}"
@@ -170,14 +163,5 @@ def test_more_labels_than_a_method_holds(tmp_path):
 
 def test_without_a_jdk(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    words = ["package", GOLDEN / "small.n8", "--for", "android", "-o", tmp_path / "net"]
-    assert main([*map(str, words)]) == 0
-    said = capsys.readouterr().out
+    said = package(capsys, GOLDEN / "small.n8", tmp_path / "net", "android")
     assert said.count("not checked: there is no javac and no java here") == 2
-
-
-def test_a_model_is_not_code(capsys, tmp_path):
-    words = ["package", GOLDEN / "small.n8", "--for", "android", "--embed"]
-    assert main([*map(str, words), "-o", str(tmp_path / "net")]) == 2
-    assert "which is an asset there; leave it out" in capsys.readouterr().err
-    assert not (tmp_path / "net").exists()

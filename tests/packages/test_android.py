@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from audits import executable_stack, small_pages, text_relocations, wrong_machine
+from consumer import symbol_versions
 from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection
 from machines import AARCH64, ARMV7
 
 from neon8.prebuilt import prebuilt_file
@@ -32,16 +32,8 @@ def dynamic(path: Path):
 
 def foreign(path: Path, _) -> list[str]:
     """Libraries and versions of symbols that Android does not have."""
-    with path.open("rb") as file:
-        names = {
-            version.name
-            for section in ELFFile(file).iter_sections()
-            if isinstance(section, GNUVerNeedSection)
-            for _, versions in section.iter_versions()
-            for version in versions
-        }
     libraries = {tag.needed for tag in dynamic(path) if tag["d_tag"] == "DT_NEEDED"}
-    return sorted((libraries - NEEDED) | (names - VERSIONS))
+    return sorted((libraries - NEEDED) | (symbol_versions(path) - VERSIONS))
 
 
 def wrong_name(path: Path, _) -> list[str]:

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from models import GOLDEN, compiled
+from models import GOLDEN, compiled, package
 
 import neon8
-from neon8.cli.main import main
 from neon8.errors import Neon8Error, SetupError
 from neon8.package import builds
 from neon8.package.wrapper import describe
@@ -23,16 +22,6 @@ from neon8.prebuilt import prebuilt_file
 PC = "linux-x86_64"
 ARM = ("linux-aarch64", "linux-armv7")
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
-
-
-def package(capsys, model, folder, kind, *options):
-    """Run the command; the folder and what was printed."""
-    words = ["package", model, "--for", kind, "-o", folder, *options]
-    capsys.readouterr()
-    status = main([*map(str, words)])
-    said = capsys.readouterr()
-    assert status == 0, said.err
-    return said.out
 
 
 @pytest.fixture
@@ -347,6 +336,7 @@ def test_what_is_not_here_is_said(tmp_path, monkeypatch):
         ({"targets": ["linux-x86_64"]}, "is none of --for python"),
         ({"kind": "names"}, "'names' is unknown"),
         ({"embed": True}, "a Python package has its model as a file"),
+        ({"embed": True, "kind": "android"}, "which is an asset there; leave it out"),
         ({"labels": "three.txt"}, "has 3 lines, one for each class"),
         ({"labels": "bytes.txt"}, "is not UTF-8"),
         ({"release": "1.0-x"}, "is no version"),

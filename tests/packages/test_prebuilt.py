@@ -6,12 +6,10 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from consumer import CONSUMER, ROOT, assert_runs, run
+from consumer import CONSUMER, ROOT, assert_runs, run, symbol_versions
 from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection
 
 from neon8.prebuilt import HEADERS, prebuilt_file
 
@@ -21,29 +19,11 @@ GLIBC = (2, 17)
 """The oldest that has what the library calls, and on which wheels must run."""
 
 
-def glibc_versions(path: Path) -> set[tuple[int, ...]]:
-    with path.open("rb") as file:
-        sections = [
-            section
-            for section in ELFFile(file).iter_sections()
-            if isinstance(section, GNUVerNeedSection)
-        ]
-        names = [
-            version.name
-            for section in sections
-            for _, versions in section.iter_versions()
-            for version in versions
-        ]
-    return {
-        tuple(map(int, name.removeprefix("GLIBC_").split(".")))
-        for name in names
-        if re.fullmatch(r"GLIBC_[0-9.]+", name)
-    }
-
-
 @pytest.mark.parametrize("machine", MACHINES)
 def test_an_old_c_library_is_enough(machine):
-    versions = glibc_versions(prebuilt_file(f"linux-{machine}", "libneon8.so"))
+    names = symbol_versions(prebuilt_file(f"linux-{machine}", "libneon8.so"))
+    found = [re.fullmatch(r"GLIBC_([0-9.]+)", name) for name in names]
+    versions = {tuple(map(int, each[1].split("."))) for each in found if each}
     assert versions
     assert max(versions) <= GLIBC
 

@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 
 import make_golden
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
 
 from neon8.runtime import Model
 
@@ -49,3 +51,15 @@ def assert_runs(folder: Path, *command: object, **options: object) -> None:
     with Model.open(MODEL) as model:
         results = model.session(1).run(inputs)
     assert out.read_bytes() == b"".join(each.tobytes() for each in results.values())
+
+
+def symbol_versions(library: Path) -> set[str]:
+    """The versions of symbols that it needs, as GLIBC_2.17."""
+    with library.open("rb") as file:
+        return {
+            version.name
+            for section in ELFFile(file).iter_sections()
+            if isinstance(section, GNUVerNeedSection)
+            for _, versions in section.iter_versions()
+            for version in versions
+        }

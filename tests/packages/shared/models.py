@@ -4,10 +4,10 @@
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
 
 import neon8
+from neon8.cli.main import main
+from onnx_nets import chain, save
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 IMAGE = "size = [6, 6]\ncolor = 'bgr'\nscale = 0.0039\nmean = [0.4, 0.5, 0.6]\n"
@@ -15,28 +15,13 @@ IMAGE = "size = [6, 6]\ncolor = 'bgr'\nscale = 0.0039\nmean = [0.4, 0.5, 0.6]\n"
 
 def network(folder, *, source="image", result="scores"):
     """A convolution, a mean and five classes, on images of 6 x 6."""
-    drawn = np.random.default_rng(1)
-    weights = {
-        "w": drawn.standard_normal((5, 3, 3, 3)).astype(np.float32),
-        "b": drawn.standard_normal(5).astype(np.float32),
-    }
-    nodes = [
-        helper.make_node("Conv", [source, "w", "b"], ["y"], "conv", pads=[1, 1, 1, 1]),
-        helper.make_node("GlobalAveragePool", ["y"], ["m"], "mean"),
-        helper.make_node("Flatten", ["m"], [result], "flat"),
-    ]
-    float32 = onnx.TensorProto.FLOAT
-    graph = helper.make_graph(
-        nodes,
-        "net",
-        [helper.make_tensor_value_info(source, float32, [1, 3, 6, 6])],
-        [helper.make_tensor_value_info(result, float32, [1, 5])],
-        [numpy_helper.from_array(w, name) for name, w in weights.items()],
-    )
-    opsets = [helper.make_opsetid("", 17)]
-    path = folder / "net.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
-    return path
+    conv = ("Conv", [(5, 3, 3, 3), (5,)], {"pads": [1, 1, 1, 1]})
+    steps = [conv, ("GlobalAveragePool", [], {}), ("Flatten", [], {})]
+    model = chain(steps, (1, 3, 6, 6))
+    graph = model.graph
+    graph.input[0].name = graph.node[0].input[0] = source
+    graph.output[0].name = graph.node[-1].output[0] = result
+    return save(folder, model)
 
 
 def compiled(folder, *, io="float", image=False, **names):
@@ -50,3 +35,13 @@ def compiled(folder, *, io="float", image=False, **names):
     path = folder / "net.n8"
     neon8.save_model(made, path)
     return path
+
+
+def package(capsys, model, folder, kind, *options):
+    """Run the command; what it printed."""
+    words = ["package", model, "--for", kind, "-o", folder, *options]
+    capsys.readouterr()
+    status = main([*map(str, words)])
+    said = capsys.readouterr()
+    assert status == 0, said.err
+    return said.out
