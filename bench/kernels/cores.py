@@ -8,7 +8,7 @@ from bench.kernels import inorder, mca
 from bench.kernels.assembly import Step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Machine:
     """name: of its folder in build/.  compiler, emulator: commands."""
 
@@ -17,14 +17,12 @@ class Machine:
     emulator: str
 
 
-AARCH64 = Machine(
-    name="aarch64", compiler="aarch64-linux-gnu-gcc", emulator="qemu-aarch64"
-)
-ARMV7 = Machine(name="armv7", compiler="arm-linux-gnueabihf-gcc", emulator="qemu-arm")
+AARCH64 = Machine("aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64")
+ARMV7 = Machine("armv7", "arm-linux-gnueabihf-gcc", "qemu-arm")
 MACHINES = (AARCH64, ARMV7)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Core:
     """name: for people.  level: of levels.inc, which neon8 is to find.
 
@@ -37,33 +35,22 @@ class Core:
     level: str
     cpu: str
     midr: int | None = None
-    machine: Machine = AARCH64
     cache: str = "512K"
+    machine: Machine = AARCH64
 
     @property
     def title(self) -> str:
         return f"{self.name}, {self.level}"
 
 
+N2 = "max,sve=off,sme=off,pauth-impdef=on"
 CORES = {
-    "a53": Core(name="Cortex-A53", level="neon", cpu="cortex-a53", midr=0x410FD034),
-    "a55": Core(name="Cortex-A55", level="dotprod", cpu="cortex-a76", midr=0x411FD050),
-    "a72": Core(
-        name="Cortex-A72",
-        level="neon",
-        cpu="cortex-a72",
-        midr=0x410FD083,
-        cache="1024K",
-    ),
-    "a76": Core(name="Cortex-A76", level="dotprod", cpu="cortex-a76", midr=0x414FD0B1),
-    "n2": Core(
-        name="Neoverse N2",
-        level="i8mm",
-        cpu="max,sve=off,sme=off,pauth-impdef=on",
-        midr=0x410FD493,
-        cache="1024K",
-    ),
-    "a9": Core(name="Cortex-A9", level="neon", cpu="cortex-a9", machine=ARMV7),
+    "a53": Core("Cortex-A53", "neon", "cortex-a53", 0x410FD034),
+    "a55": Core("Cortex-A55", "dotprod", "cortex-a76", 0x411FD050),
+    "a72": Core("Cortex-A72", "neon", "cortex-a72", 0x410FD083, "1024K"),
+    "a76": Core("Cortex-A76", "dotprod", "cortex-a76", 0x414FD0B1),
+    "n2": Core("Neoverse N2", "i8mm", N2, 0x410FD493, "1024K"),
+    "a9": Core("Cortex-A9", "neon", "cortex-a9", machine=ARMV7),
 }
 """By their names on the command line."""
 

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from bench.networks import audio
 from bench.networks.attention import apart, block
 from bench.networks.builder import Net
 
@@ -155,11 +154,8 @@ def sequence(net: Net, rng: np.random.Generator) -> None:
     )
     hidden = int(rng.choice([16, 32, 48, 96]))
     x = net.transpose(net.input("x", steps, features), 1, 0, 2)
-    y = (
-        net.gru(x, "gru", hidden)
-        if rng.random() < 0.5
-        else audio.lstm(net, x, "lstm", hidden)
-    )
+    gru = rng.random() < 0.5
+    y = net.gru(x, "gru", hidden) if gru else net.lstm(x, "lstm", hidden)
     net.output(net.transpose(y, 1, 0, 2), "y")
 
 

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from bench.networks.attention import apart, block
-from bench.networks.builder import Net, normal, uniform
+from bench.networks.builder import Net, normal
 
 BANDS, HEAD, POSITIONS = 80, 64, 1500
 
@@ -56,7 +56,7 @@ def silero_vad(net: Net, size: int) -> None:
     for number, (out, stride) in enumerate(ENCODER):
         shape = {"stride": stride, "pads": [1, 1], "plain": True}
         x = net.relu(net.conv(x, f"encoder/{number}", net.channels(out), 3, **shape))
-    x = lstm(net, net.transpose(x, 2, 0, 1), "decoder/rnn", net.channels(128))
+    x = net.lstm(net.transpose(x, 2, 0, 1), "decoder/rnn", net.channels(128))
     x = net.relu(net.transpose(x, 1, 2, 0))
     x = net.op("Sigmoid", [net.conv(x, "decoder/out", 1, plain=True, gain=1)])
     net.output(net.op("Squeeze", [x, net.constant(np.array([1]))]), "speech")
@@ -68,21 +68,6 @@ def fourier(_rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     angles = 2 * np.pi * np.arange(WINDOW // 2 + 1)[:, None] * at / WINDOW
     window = 0.5 - 0.5 * np.cos(2 * np.pi * at / WINDOW)
     return (np.concatenate([np.cos(angles), -np.sin(angles)]) * window).reshape(shape)
-
-
-def lstm(net: Net, x: str, name: str, hidden: int) -> str:
-    """An LSTM that starts with zeros: (T, B, F) to (T, B, hidden)."""
-    steps, batch, features = net.shape(x)
-    bound = uniform(-1 / np.sqrt(hidden), 1 / np.sqrt(hidden))
-    inputs = [
-        x,
-        net.weight(f"{name}.W", (1, 4 * hidden, features), bound),
-        net.weight(f"{name}.R", (1, 4 * hidden, hidden), bound),
-        net.weight(f"{name}.B", (1, 8 * hidden), bound),
-    ]
-    net.macs += steps * batch * 4 * hidden * (features + hidden)
-    y = net.op("LSTM", inputs, name, hidden_size=hidden)
-    return net.op("Squeeze", [y, net.constant(np.array([1]))])
 
 
 ENERGIES, HIDDEN = 40, 32

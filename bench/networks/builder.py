@@ -536,25 +536,37 @@ class Net:
 
     def gru(self, x: str, name: str, hidden: int) -> str:
         """A bidirectional GRU as torch exports it: (T, N, F) to (T, N, 2 * hidden)."""
+        first = np.zeros((2, self.shape(x)[1], hidden), np.float32)
+        more = ("", self.constant(first, node=True))
+        options = {"direction": "bidirectional", "linear_before_reset": 1, "outputs": 2}
+        y = self._recurrent("GRU", x, name, hidden, 2, more, **options)
+        y = self.transpose(y, 0, 2, 1, 3)
+        return self.reshape(y, 0, 0, -1)
+
+    def lstm(self, x: str, name: str, hidden: int) -> str:
+        """An LSTM that starts with zeros: (T, N, F) to (T, N, hidden)."""
+        y = self._recurrent("LSTM", x, name, hidden)
+        return self.op("Squeeze", [y, self.constant(np.array([1]))])
+
+    def _recurrent(
+        self,
+        operator: str,
+        x: str,
+        name: str,
+        hidden: int,
+        directions: int = 1,
+        more: Sequence[str] = (),
+        **options,
+    ) -> str:
         steps, batch, features = self.shape(x)
+        rows = {"GRU": 3, "LSTM": 4}[operator] * hidden
         bound = uniform(-1 / np.sqrt(hidden), 1 / np.sqrt(hidden))
         inputs = [
             x,
-            self.weight(f"{name}.W", (2, 3 * hidden, features), bound),
-            self.weight(f"{name}.R", (2, 3 * hidden, hidden), bound),
-            self.weight(f"{name}.B", (2, 6 * hidden), bound),
-            "",
-            self.constant(np.zeros((2, batch, hidden), np.float32), node=True),
+            self.weight(f"{name}.W", (directions, rows, features), bound),
+            self.weight(f"{name}.R", (directions, rows, hidden), bound),
+            self.weight(f"{name}.B", (directions, 2 * rows), bound),
+            *more,
         ]
-        self.macs += 2 * steps * batch * 3 * hidden * (features + hidden)
-        y = self.op(
-            "GRU",
-            inputs,
-            name,
-            outputs=2,
-            direction="bidirectional",
-            hidden_size=hidden,
-            linear_before_reset=1,
-        )
-        y = self.transpose(y, 0, 2, 1, 3)
-        return self.reshape(y, 0, 0, -1)
+        self.macs += directions * steps * batch * rows * (features + hidden)
+        return self.op(operator, inputs, name, hidden_size=hidden, **options)

@@ -95,36 +95,22 @@ def excite(
 
 
 V3_LARGE = (
-    (3, 16, 16, False, "RE", 1),
-    (3, 64, 24, False, "RE", 2),
-    (3, 72, 24, False, "RE", 1),
-    (5, 72, 40, True, "RE", 2),
-    (5, 120, 40, True, "RE", 1),
-    (5, 120, 40, True, "RE", 1),
-    (3, 240, 80, False, "HS", 2),
-    (3, 200, 80, False, "HS", 1),
-    (3, 184, 80, False, "HS", 1),
-    (3, 184, 80, False, "HS", 1),
-    (3, 480, 112, True, "HS", 1),
-    (3, 672, 112, True, "HS", 1),
-    (5, 672, 160, True, "HS", 2),
-    (5, 960, 160, True, "HS", 1),
-    (5, 960, 160, True, "HS", 1),
+    (3, (16,), 16, False, "RE", 1),
+    (3, (64, 72), 24, False, "RE", 2),
+    (5, (72, 120, 120), 40, True, "RE", 2),
+    (3, (240, 200, 184, 184), 80, False, "HS", 2),
+    (3, (480, 672), 112, True, "HS", 1),
+    (5, (672, 960, 960), 160, True, "HS", 2),
 )
 V3_SMALL = (
-    (3, 16, 16, True, "RE", 2),
-    (3, 72, 24, False, "RE", 2),
-    (3, 88, 24, False, "RE", 1),
-    (5, 96, 40, True, "HS", 2),
-    (5, 240, 40, True, "HS", 1),
-    (5, 240, 40, True, "HS", 1),
-    (5, 120, 48, True, "HS", 1),
-    (5, 144, 48, True, "HS", 1),
-    (5, 288, 96, True, "HS", 2),
-    (5, 576, 96, True, "HS", 1),
-    (5, 576, 96, True, "HS", 1),
+    (3, (16,), 16, True, "RE", 2),
+    (3, (72, 88), 24, False, "RE", 2),
+    (5, (96, 240, 240), 40, True, "HS", 2),
+    (5, (120, 144), 48, True, "HS", 1),
+    (5, (288, 576, 576), 96, True, "HS", 2),
 )
-"""Kernel, expanded channels, channels, squeeze and excite, activation, stride."""
+"""Kernel, expanded channels of each block, channels, squeeze and excite, activation,
+stride of the first."""
 
 
 def mobilenet_v3(net: Net, size: int, *, large: bool) -> None:
@@ -138,21 +124,16 @@ def mobilenet_v3(net: Net, size: int, *, large: bool) -> None:
     x = net.input("input", 3, size, size)
     x = net.hard_swish(net.conv_norm(x, "features/0", net.channels(16), 3, stride=2))
     rows = V3_LARGE if large else V3_SMALL
-    for number, row in enumerate(rows, start=1):
-        kernel, wide, out, excited, activation, stride = row
-        x = inverted(
-            net,
-            x,
-            f"features/{number}",
-            net.channels(wide),
-            net.channels(out),
-            kernel,
-            stride,
-            net.relu if activation == "RE" else net.hard_swish,
-            squeeze if excited else None,
-        )
-    wide = net.channels(rows[-1][1])
-    x = net.hard_swish(net.conv_norm(x, f"features/{len(rows) + 1}", wide))
+    number = 0
+    for kernel, expanded, published, excited, activation, first in rows:
+        given = net.relu if activation == "RE" else net.hard_swish
+        gate, out = squeeze if excited else None, net.channels(published)
+        for block, each in enumerate(expanded):
+            number += 1
+            name, wide = f"features/{number}", net.channels(each)
+            stride = 1 if block else first
+            x = inverted(net, x, name, wide, out, kernel, stride, given, gate)
+    x = net.hard_swish(net.conv_norm(x, f"features/{number + 1}", wide))
     x = net.flatten(net.global_pool(x))
     x = net.linear(x, "classifier/0", net.channels(1280 if large else 1024), gain=2)
     net.output(net.linear(net.hard_swish(x), "classifier/3", 1000), "output")

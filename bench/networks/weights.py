@@ -71,7 +71,9 @@ def normalisation(node: NodeProto, *, opset: int) -> list[NodeProto]:
     """The node with the statistics of its input, which become tensors NAME/."""
     x, gamma, beta, mean, variance = node.input
     y = node.output[0]
-    inner = {part: f"{y}/{part}" for part in ("off", "square", "safe", "root", "unit")}
+    off, square, safe, root, unit, scaled = (
+        f"{y}/{part}" for part in ("off", "square", "safe", "root", "unit", "scaled")
+    )
 
     def reduce(source: str, to: str) -> NodeProto:
         if opset >= 18:
@@ -83,14 +85,14 @@ def normalisation(node: NodeProto, *, opset: int) -> list[NodeProto]:
 
     return [
         reduce(x, f"{mean}/"),
-        step("Sub", x, f"{mean}/", to=inner["off"]),
-        step("Mul", inner["off"], inner["off"], to=inner["square"]),
-        reduce(inner["square"], f"{variance}/"),
-        step("Add", f"{variance}/", "epsilon/", to=inner["safe"]),
-        step("Sqrt", inner["safe"], to=inner["root"]),
-        step("Div", inner["off"], inner["root"], to=inner["unit"]),
-        step("Mul", inner["unit"], f"{gamma}/4d", to=f"{y}/scaled"),
-        step("Add", f"{y}/scaled", f"{beta}/4d", to=y),
+        step("Sub", x, f"{mean}/", to=off),
+        step("Mul", off, off, to=square),
+        reduce(square, f"{variance}/"),
+        step("Add", f"{variance}/", "epsilon/", to=safe),
+        step("Sqrt", safe, to=root),
+        step("Div", off, root, to=unit),
+        step("Mul", unit, f"{gamma}/4d", to=scaled),
+        step("Add", scaled, f"{beta}/4d", to=y),
     ]
 
 
@@ -153,14 +155,9 @@ def folded(net: Net, weights: Arrays) -> tuple[list[NodeProto], Arrays]:
 
 
 def scaled(conv: NodeProto, kernel: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Its weight with every output channel multiplied."""
-    if conv.op_type == "Conv":
-        return (kernel * factor[:, None, None, None]).astype(np.float32)
-    (groups,) = (field.i for field in conv.attribute if field.name == "group")
-    inside, outside = kernel.shape[:2]
-    apart = kernel.reshape(groups, inside // groups, outside, *kernel.shape[2:])
-    apart = apart * factor.reshape(groups, 1, outside, 1, 1)
-    return apart.astype(np.float32).reshape(kernel.shape)
+    """Its weight with every output channel multiplied; no transposed one has groups."""
+    shape = (-1, 1, 1, 1) if conv.op_type == "Conv" else (1, -1, 1, 1)
+    return (kernel * factor.reshape(shape)).astype(np.float32)
 
 
 def pack(
