@@ -107,19 +107,17 @@ def _network(folder: Path, path: Path, name: str, entry: dict) -> Network:
 def prepared(network: Network, folder: Path) -> Network:
     """With the data and the model that are to be made, which go into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    if network.letterbox:
-        path = folder / f"{network.name}.npz"
-        count = network.calibrate + network.evaluate
-        files = sorted(each for each in network.data.rglob("*.*") if _image(each))
-        np.savez(path, x=[boxed(each, *network.letterbox) for each in files[:count]])
-        network = replace(network, data=path)
     several: list[scenes.Scene] = []
-    if network.canvas:
+    if network.letterbox or network.canvas:
+        counts = network.calibrate, network.evaluate
+        if network.letterbox:
+            files = sorted(each for each in network.data.rglob("*.*") if _image(each))
+            images = [boxed(each, *network.letterbox) for each in files[: sum(counts)]]
+        else:
+            several = scenes.scenes(network.data, network.canvas, counts)
+            images = [scene.canvas for scene in several]
         path = folder / f"{network.name}.npz"
-        several = scenes.scenes(
-            network.data, network.canvas, (network.calibrate, network.evaluate)
-        )
-        np.savez(path, x=[scene.canvas for scene in several])
+        np.savez(path, x=images)
         network = replace(network, data=path)
     if network.draw:
         path = folder / f"{network.name}.onnx"

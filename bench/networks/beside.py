@@ -3,9 +3,8 @@
 
 import math
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import onnx
 
@@ -46,18 +45,12 @@ settings.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """Both in dB.  theirs: by setting, or why there is no such network."""
+class Beside(NamedTuple):
+    """A row.  ahead: dB more than the best of the peer; notes: why settings failed."""
 
-    name: str
-    ours: float
-    theirs: Mapping[str, float | str]
-
-    @property
-    def best(self) -> float:
-        found = [each for each in self.theirs.values() if not isinstance(each, str)]
-        return max(found, default=math.nan)
+    cells: list[str]
+    ahead: float
+    notes: list[str]
 
 
 def beside(name: str) -> Beside:
@@ -83,29 +76,19 @@ def beside(name: str) -> Beside:
                 return str(error)
 
         theirs = {each: by_peer(each) for each in peers.PEERS[PEER].settings}
-    return Beside(name=name, ours=ours, theirs=theirs)
-
-
-def cells(result: Beside) -> list[str]:
-    theirs = [
-        "failed" if isinstance(each, str) else f"{each:.1f}"
-        for each in result.theirs.values()
-    ]
-    ahead = f"{result.ours - result.best:+.1f}"
-    return [result.name, f"{result.ours:.1f}", *theirs, ahead]
+    failed = {each: why for each, why in theirs.items() if isinstance(why, str)}
+    found = [theirs[each] for each in theirs if each not in failed]
+    ahead = ours - max(found, default=math.nan)
+    shown = ("failed" if each in failed else f"{theirs[each]:.1f}" for each in theirs)
+    cells = [name, f"{ours:.1f}", *shown, f"{ahead:+.1f}"]
+    return Beside(cells, ahead, [f"- {name}, {n}: {why}." for n, why in failed.items()])
 
 
 def document(command: str, results: list[Beside]) -> str:
     """The page of a table for all networks, as Markdown."""
     version = peers.PEERS[PEER].version.replace("==", " ")
-    settings = peers.PEERS[PEER].settings
-    header = ("network", "neon8", *settings, "ahead")
-    notes = [
-        f"- {result.name}, {setting}: {why}."
-        for result in results
-        for setting, why in result.theirs.items()
-        if isinstance(why, str)
-    ]
-    table = pages.table(header, map(cells, results))
+    header = ("network", "neon8", *peers.PEERS[PEER].settings, "ahead")
+    notes = [note for result in results for note in result.notes]
+    table = pages.table(header, (result.cells for result in results))
     text = INTRODUCTION.format(command=command, version=version)
     return "\n".join([text + table, *(["", *notes] if notes else []), ""])

@@ -121,12 +121,12 @@ def compared(only: list[str] | None, write: Path | None) -> int:
     results = []
     for name in beside.NETWORKS if only is None else only:
         results.append(beside.beside(name))
-        print("  ".join(beside.cells(results[-1])), flush=True)
+        print("  ".join(results[-1].cells), flush=True)
     if write:
         chosen = [] if only is None else ["--only", *only]
         words = [PROGRAM, "--beside", *chosen, "--write", str(write)]
         write.write_text(beside.document(" ".join(words), results))
-    return int(any(one.ours < one.best - LEEWAY for one in results))
+    return int(any(one.ahead < -LEEWAY for one in results))
 
 
 def shown(result: Row) -> Row:
