@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tiny network with everything that the command line needs to work on it."""
 
-import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,15 +31,6 @@ def pytest_pycollect_makemodule(module_path, parent):
     if needed and find_spec("torch") is None:
         return WithoutTorch.from_parent(parent, path=module_path)
     return None
-
-
-@pytest.fixture(autouse=True)
-def log_level():
-    """The level of neon8's log as it was: commands of bench/ raise it for good."""
-    log = logging.getLogger("neon8")
-    level = log.level
-    yield
-    log.setLevel(level)
 
 
 @dataclass(frozen=True, slots=True)
