@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from neon8.arrays import Array
+from neon8.ir.names import claimed
 from neon8.operators.source import Attribute, OnnxNode, Source, UnsupportedError
 
 MAX_ELEMENTS = 1 << 28
@@ -133,10 +134,7 @@ class Parts:
 
     def fresh(self, name: str) -> str:
         """`name`, lengthened until nothing has it."""
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
+        return claimed(name, self.taken)
 
 
 Compose = Callable[[Parts], bool]

@@ -28,8 +28,7 @@ from neon8.operators.scales import clamp_of
 from neon8.operators.source import OnnxNode, Source
 from neon8.operators.windows import (
     pad_to_windows,
-    pads_of,
-    positive,
+    steps_of,
     tap,
     taps,
     window,
@@ -192,10 +191,7 @@ def with_indices(p: Parts) -> bool:
     kernel = tuple(node.integers("kernel_shape") or ())
     if not 1 <= len(kernel) == len(shape) - 2 <= MOST_AXES:
         return False
-    ones = (1,) * len(kernel)
-    strides = positive(source, node, "strides", ones)
-    dilations = positive(source, node, "dilations", ones)
-    begins, _ = pads_of(source, node, kernel, shape[2:], strides, dilations)
+    strides, dilations, begins, _ = steps_of(source, node, kernel, shape[2:])
     if math.prod(out) * math.prod(kernel) > MAX_ELEMENTS:
         return False
     value, place = node.inputs[0], np.zeros((), np.int64)
@@ -222,7 +218,7 @@ def with_indices(p: Parts) -> bool:
     windows = np.arange(math.prod(out[2:])).reshape(out[2:])
     row = p.add("Add", tap, windows * taps)
     where = p.add("Gather", place.transpose(order).reshape(-1), row, axis=0)
-    images = np.arange(math.prod(shape[:2])).reshape(*shape[:2], *ones)
+    images = np.arange(math.prod(shape[:2])).reshape(*shape[:2], *(1 for _ in kernel))
     first = images * math.prod(shape[2:])
     p.add("Add", where, first, output=node.outputs[1])
     attributes = {k: v for k, v in node.attributes.items() if k != "storage_order"}

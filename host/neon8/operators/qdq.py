@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from neon8.arrays import AnyArray, FloatArray
+from neon8.ir.names import unused
 from neon8.ir.program import Tensor
 from neon8.quant.scale_table import ScaleTable
 
@@ -162,10 +163,7 @@ class Nodes:
 
     def fresh_node(self, name: str) -> str:
         """`name`, lengthened until no node has it."""
-        names = {node.name for node in self.nodes}
-        while name in names:
-            name += "_"
-        return name
+        return unused(name, {node.name for node in self.nodes})
 
 
 def finish(n: Nodes, value: str, op: Any) -> None:

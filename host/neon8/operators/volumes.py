@@ -15,7 +15,7 @@ from neon8.arrays import Array
 from neon8.operators.composition import MAX_ELEMENTS, Parts
 from neon8.operators.family import Family
 from neon8.operators.pooling import with_indices
-from neon8.operators.windows import MAX_EXTENT, pads_of, positive
+from neon8.operators.windows import MAX_EXTENT, positive, steps_of
 
 RANK = 5
 """Dimensions of N C D H W."""
@@ -32,27 +32,14 @@ def conv(p: Parts) -> bool:
     if weight.ndim != RANK:
         return False
     kernel = weight.shape[2:]
-    strides = positive(source, node, "strides", (1,) * 3)
-    dilations = positive(source, node, "dilations", (1,) * 3)
-    begins, ends = pads_of(source, node, kernel, shape[2:], strides, dilations)
+    strides, dilations, begins, ends = steps_of(source, node, kernel, shape[2:])
     first = np.arange(out[2]) * strides[0] - begins[0]
     at = first[:, np.newaxis] + np.arange(kernel[0]) * dilations[0]
     at = np.where((at >= 0) & (at < shape[2]), at, shape[2])
-    images = stacked(p, shape, at)
     flat = weight.reshape(len(weight), -1, *kernel[1:])
-    made = p.add(
-        "Conv",
-        images,
-        flat,
-        *node.inputs[2:3],
-        layer=True,
-        kernel_shape=kernel[1:],
-        strides=strides[1:],
-        dilations=dilations[1:],
-        pads=(*begins[1:], *ends[1:]),
-        group=node.integer("group", 1),
-    )
-    return volume(p, made, out)
+    pads = (*begins[1:], *ends[1:])
+    steps = {"strides": strides[1:], "dilations": dilations[1:]}
+    return over_slices(p, at, flat, out, pads=pads, **steps)
 
 
 def conv_transpose(p: Parts) -> bool:
@@ -80,30 +67,47 @@ def conv_transpose(p: Parts) -> bool:
     taps = np.arange(kernel[0]) * dilations[0]
     at, rest = np.divmod(np.arange(out[2])[:, np.newaxis] + pads[0] - taps, strides[0])
     at = np.where((rest == 0) & (at >= 0) & (at < shape[2]), at, shape[2])
-    images = stacked(p, shape, at)
     flat = weight.swapaxes(1, 2).reshape(-1, weight.shape[1], *kernel[1:])
-    made = p.add(
-        "ConvTranspose",
-        images,
+    return over_slices(
+        p,
+        at,
         np.ascontiguousarray(flat),
-        *node.inputs[2:3],
-        layer=True,
-        kernel_shape=kernel[1:],
+        out,
         strides=strides[1:],
         dilations=dilations[1:],
         pads=(*pads[1:3], *pads[4:]),
         output_padding=extra[1:],
-        group=node.integer("group", 1),
     )
-    return volume(p, made, out)
 
 
-def stacked(p: Parts, shape: tuple[int, ...], at: Array) -> str:
-    """(N * D', C * kd, H, W), the slices `at`, (D', kd), of an input (N, C, D, H, W).
+def over_slices(
+    p: Parts, at: Array, weight: Array, out: tuple[int, ...], **attributes: Any
+) -> bool:
+    """The operator of the node over rows and columns, which makes `out`.
 
-    at: the depth itself where there is no slice.
+    at: (D', kd), the slices whose channels are those of a slice of the result; the
+    depth itself where there is none.
     """
-    n, channels, depth, height, width = shape
+    node = p.node
+    made = p.add(
+        node.operator,
+        stacked(p, at),
+        weight,
+        *node.inputs[2:3],
+        layer=True,
+        kernel_shape=weight.shape[2:],
+        group=node.integer("group", 1),
+        **attributes,
+    )
+    n, channels, depth, height, width = out
+    apart = p.add("Reshape", made, (n, depth, channels, height, width))
+    p.add("Transpose", apart, output=node.outputs[0], perm=(0, 2, 1, 3, 4))
+    return True
+
+
+def stacked(p: Parts, at: Array) -> str:
+    """(N * D', C * kd, H, W), the slices `at` of an input (N, C, D, H, W)."""
+    n, channels, depth, height, width = p.shape_of(p.node.inputs[0])
     slices, kernel = at.shape
     if n * slices * channels * kernel * height * width > MAX_ELEMENTS:
         raise p.failure("makes images too large for this")
@@ -118,14 +122,6 @@ def stacked(p: Parts, shape: tuple[int, ...], at: Array) -> str:
     return p.add("Reshape", value, dims)
 
 
-def volume(p: Parts, images: str, out: tuple[int, ...]) -> bool:
-    """(N * D, C, H, W) as the output, (N, C, D, H, W)."""
-    n, channels, depth, height, width = out
-    apart = p.add("Reshape", images, (n, depth, channels, height, width))
-    p.add("Transpose", apart, output=p.node.outputs[0], perm=(0, 2, 1, 3, 4))
-    return True
-
-
 def pool(p: Parts) -> bool:
     """MaxPool, LpPool, and AveragePool, whose counts are products of two counts."""
     source, node = p.source, p.node
@@ -136,9 +132,7 @@ def pool(p: Parts) -> bool:
     if len(shape) != RANK or len(kernel) != 3 or node.integer("storage_order", 0):
         return False
     out = source.shape_of(node, node.outputs[0])
-    strides = positive(source, node, "strides", (1,) * 3)
-    dilations = positive(source, node, "dilations", (1,) * 3)
-    begins, ends = pads_of(source, node, kernel, shape[2:], strides, dilations)
+    strides, dilations, begins, ends = steps_of(source, node, kernel, shape[2:])
     n, channels, depth, height, width = shape
     value = p.add("Reshape", node.inputs[0], (n, channels * depth, height, width))
     more: dict[str, Any] = {

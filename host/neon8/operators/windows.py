@@ -42,11 +42,9 @@ def window(
     rank = len(image)
     if rank not in (1, 2):
         raise source.failure(node, f"{rank} spatial dimensions; neon8 takes 1 or 2")
-    strides = positive(source, node, "strides", (1,) * rank)
-    dilations = positive(source, node, "dilations", (1,) * rank)
     if len(kernel) != rank or not all(1 <= k <= MAX_EXTENT for k in kernel):
         raise source.failure(node, f"kernel {list(kernel)} does not fit its input")
-    begins, ends = pads_of(source, node, kernel, image, strides, dilations)
+    strides, dilations, begins, ends = steps_of(source, node, kernel, image)
     for axis in range(rank):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
         room = image[axis] + begins[axis] + ends[axis] - reach
@@ -90,19 +88,16 @@ def positive(
     return values
 
 
-def pads_of(
-    source: Source,
-    node: OnnxNode,
-    kernel: tuple[int, ...],
-    image: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilations: tuple[int, ...],
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """How far each axis is padded before its first pixel, and after its last."""
+def steps_of(
+    source: Source, node: OnnxNode, kernel: tuple[int, ...], image: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Strides, dilations, and the pads before the first pixel and after the last."""
     rank = len(image)
+    strides = positive(source, node, "strides", (1,) * rank)
+    dilations = positive(source, node, "dilations", (1,) * rank)
     mode = node.text("auto_pad", "NOTSET")
     if mode == "VALID":
-        return (0,) * rank, (0,) * rank
+        return strides, dilations, (0,) * rank, (0,) * rank
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         begins, ends = [], []
         for k, size, stride, dilation in zip(
@@ -113,14 +108,14 @@ def pads_of(
             small, large = total // 2, total - total // 2
             begins.append(small if mode == "SAME_UPPER" else large)
             ends.append(large if mode == "SAME_UPPER" else small)
-        return tuple(begins), tuple(ends)
+        return strides, dilations, tuple(begins), tuple(ends)
     if mode != "NOTSET":
         raise source.failure(node, f"auto_pad {mode!r} is unknown")
     pads = node.integers("pads") or (0,) * (2 * rank)
     if len(pads) != 2 * rank or not all(0 <= p <= MAX_EXTENT for p in pads):
         detail = f"expected {2 * rank} numbers that are not negative"
         raise source.failure(node, f"pads {list(pads)}: {detail}")
-    return pads[:rank], pads[rank:]
+    return strides, dilations, pads[:rank], pads[rank:]
 
 
 class Windowed(Protocol):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neon8.ir.graph import Graph, Node, Quantization, Tensor
+from neon8.ir.names import unused
 from neon8.ir.rewrite import count_uses, rebuild
 from neon8.operators.movement import Reshape
 
@@ -158,7 +159,7 @@ def _moved_back(graph: Graph) -> Graph:
         if pair is not None and _commutes(node) and node.inputs:
             inputs = []
             for number, name in enumerate(node.inputs):
-                inputs.append(_fresh(tensors, f"{pair.output}_{number}"))
+                inputs.append(unused(f"{pair.output}_{number}", tensors))
                 tensors[inputs[-1]] = Tensor(inputs[-1], tensors[name].dims)
                 nodes.append(
                     replace(
@@ -177,7 +178,7 @@ def _moved_back(graph: Graph) -> Graph:
             and uses[source.output] == 1
             and _keeps(node, source.quantization)
         ):
-            clamped = _fresh(tensors, f"{node.output}_clamped")
+            clamped = unused(f"{node.output}_clamped", tensors)
             tensors[clamped] = Tensor(clamped, tensors[node.output].dims)
             nodes.remove(source)
             nodes.append(replace(node, inputs=source.inputs, output=clamped))
@@ -195,9 +196,3 @@ def _commutes(node: Node) -> bool:
 def _reading(node: Node, names: dict[str, str]) -> Node:
     inputs = tuple(names.get(name, name) for name in node.inputs)
     return node if inputs == node.inputs else replace(node, inputs=inputs)
-
-
-def _fresh(tensors: dict[str, Tensor], name: str) -> str:
-    while name in tensors:
-        name += "_"
-    return name

@@ -23,6 +23,7 @@ from neon8.graph.passes.stay_rearranged import stay_rearranged
 from neon8.graph.quantized import Levels, QuantizedFile, take_apart
 from neon8.graph.reader import read
 from neon8.ir.graph import Activation, Graph, Node, Quantization, Tensor
+from neon8.ir.names import unused
 from neon8.operators.activation import Activate
 from neon8.operators.convolution import Conv2d, convolutions, with_convolutions
 from neon8.operators.quantization import FakeQuantize
@@ -113,9 +114,7 @@ def _unfused(rounded: Rounded) -> Graph:
         if not isinstance(node, Conv2d) or node.activation.identity or known:
             nodes.append(node)
             continue
-        inner = node.output
-        while inner in tensors:
-            inner += "_"
+        inner = unused(node.output, tensors)
         tensors[inner] = Tensor(inner, tensors[node.output].dims)
         plain = replace(node, output=inner, pre_activation=inner)
         nodes.append(replace(plain, activation=Activation()))

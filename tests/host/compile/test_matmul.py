@@ -43,29 +43,34 @@ def noise(found, wanted):
     return 10 * np.log10(np.square(wanted).sum() / max(error, 1e-30))
 
 
-@pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize("name", NETS)
-def test_attention(tmp_path, name, bits):
-    path, graph, table, data = calibrated(tmp_path, NETS[name](), bits=bits)
+@pytest.fixture(scope="module", params=NETS)
+def attention(request, tmp_path_factory):
+    return calibrated(tmp_path_factory.mktemp(request.param), NETS[request.param]())
+
+
+def check(path, graph, table, data):
+    """The library and onnxruntime agree with the program, which is returned."""
     program = lower(graph, table)
-    products = [op for op in program.ops if isinstance(op, MatmulOp)]
-    assert len(products) == 2
+    assert sum(isinstance(op, MatmulOp) for op in program.ops) == 2
     with Model.from_bytes(neon8.compile_model(path, table)) as model:
         for sample in data[:2]:
             found = model.session(2).run(sample)
             assert differing_bytes(found, oracle.run(program, sample)) == {}
             assert noise(found["y"], ort(path, sample, fused=False)["y"]) > 25
+    return program
 
 
-@pytest.mark.parametrize("name", NETS)
-def test_second_operands_have_no_zero_point(tmp_path, name):
-    """By calibration, so that none is requantized."""
-    _, graph, table, _ = calibrated(tmp_path, NETS[name]())
-    program = lower(graph, table)
+def test_attention(attention):
+    """Second operands have no zero point by calibration: none is requantized."""
+    program, table = check(*attention), attention[2]
     assert not any(isinstance(op, RequantizeOp) for op in program.ops)
     for op in program.ops:
         if isinstance(op, MatmulOp):
             assert table.tensors[op.inputs[1]].scheme == "symmetric"
+
+
+def test_attention_of_int16(tmp_path):
+    check(*calibrated(tmp_path, vit(), bits=16))
 
 
 def test_a_second_operand_with_a_zero_point_is_requantized(tmp_path):
@@ -109,9 +114,8 @@ def test_constant_matrices(tmp_path):
     assert noise(found, ort(path, data[0], fused=False)["y"]) > 30
 
 
-@pytest.mark.parametrize("name", NETS)
-def test_a_qdq_file_computes_the_same(tmp_path, name):
-    path, graph, table, data = calibrated(tmp_path, NETS[name]())
+def test_a_qdq_file_computes_the_same(tmp_path, attention):
+    path, graph, table, data = attention
     written = onnx.load_model_from_string(qdq.dumps(table, graph, path))
     other = save(tmp_path, written, "qdq.onnx")
     again = lower(*load_quantized(other))
