@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What exports of torch packages cost in int8: the columns of report.py.
 
-Nothing is installed: --python names an interpreter whose environment has what
-export_torch.py imports. Files that FOLDER has already, NETWORK.EXPORTER.onnx, are
-taken as they are.
+Nothing is installed: --python names an interpreter whose environment has torch,
+torchvision, timm, transformers, ultralytics, onnx and onnxscript. Files that FOLDER has
+already, NETWORK.EXPORTER.onnx, are taken as they are.
 """
 
 import logging
@@ -19,8 +19,6 @@ from bench.networks import samples
 from bench.networks.measure import CALIBRATION, TEST, Arrays, Row, calibrated, refused
 from bench.networks.report import shown, table
 
-REQUIREMENTS = "torch torchvision timm transformers ultralytics onnx onnxscript"
-"""What pip must have put there; torch and torchvision for processors are enough."""
 COMMAND = ".venv/bin/python -m bench.networks.exports FOLDER --python PYTHON"
 EXPORTERS = ("torchscript", "dynamo")
 SEED = 1
@@ -107,19 +105,6 @@ def row(name: str, exporter: str, folder: Path, python: str) -> Row:
     return calibrated(title, path, data[:CALIBRATION], data[CALIBRATION:])
 
 
-def missing(python: str) -> str:
-    """What to do if the interpreter lacks the packages, or nothing."""
-    names = [name for name in REQUIREMENTS.split() if name != "onnx"]
-    test = f"import importlib.util as u; assert all(map(u.find_spec, {names}))"
-    try:
-        found = subprocess.run([python, "-c", test], capture_output=True, check=False)
-    except OSError as error:
-        return f"{python}: {error.strerror}"
-    if not found.returncode:
-        return ""
-    return f"{python} lacks packages; {python} -m pip install {REQUIREMENTS}"
-
-
 def main() -> int:
     """0 if every network ran and all bytes were equal."""
     parser = pages.options(__doc__, networks=NETWORKS)
@@ -129,12 +114,6 @@ def main() -> int:
     logging.getLogger("neon8").setLevel(logging.ERROR)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     wanted = [(name, each) for name in arguments.networks for each in EXPORTERS]
-    files = (arguments.folder / f"{name}.{each}.onnx" for name, each in wanted)
-    if not all(file.exists() for file in files):
-        advice = missing(arguments.python)
-        if advice:
-            print(advice, file=sys.stderr)
-            return 2
     results = [shown(row(*pair, arguments.folder, arguments.python)) for pair in wanted]
     if arguments.write:
         text = f"{INTRODUCTION}\n{table(results)}"
