@@ -83,9 +83,8 @@ def test_a_network_with_every_operator(tmp_path, layout):
     assert differences(path, noise(shape), fused=fused).max() <= 1
 
 
-def test_relu_is_fused_and_the_pair_moves_back(tmp_path):
-    """Pairs stand before the convolutions only, as in quantization-aware training."""
-    n = Net(1, 3, 8, 8)
+def relu(n):
+    """It is fused and the pair moves back, as quantization-aware training has them."""
     x = n.pair("x", 0.02)
     a = n.conv(x, n.weights(4, 3, 3, 3), 0.01, s_in=0.02, bias=[9, -9, 0, 1000])
     pooled = n.add("MaxPool", n.add("Relu", a), kernel_shape=[2, 2], strides=[2, 2])
@@ -93,110 +92,101 @@ def test_relu_is_fused_and_the_pair_moves_back(tmp_path):
     cut = n.add("Slice", swapped, *(n.array([v]) for v in (0, 2, 3)))
     second = n.conv(n.pair(cut, 0.03, U8(0)), n.weights(2, 4, 1, 1), 0.02)
     n.pair(second, 0.5, I8(3), output="y")
-    path = save(tmp_path, n.model("y"))
-    kinds = steps(path)
-    assert kinds[:3] == ["quantize", "conv2d", "max_pool"]
-    assert kinds[-2:] == ["conv2d", "dequantize"]
-    assert kinds.count("quantize") == 1
-    check(path)
 
 
-def test_the_pair_moves_forward(tmp_path):
+def forward(n):
     """What only moves integers stays in them, up to a float node."""
-    n = Net(1, 3, 8, 8)
     c = n.conv(n.pair("x", 0.02), n.weights(4, 3, 3, 3), 0.01)
     q = n.pair(c, 0.4, I8(-5))
     pooled = n.add("MaxPool", n.add("Relu", q), kernel_shape=[6, 6])
     n.add("Softmax", n.add("Flatten", pooled), output="y", axis=1)
-    path = save(tmp_path, n.model("y"))
-    kinds = steps(path)
-    assert kinds[:4] == ["quantize", "conv2d", "max_pool", "dequantize"]
-    assert kinds[-1] == "softmax"
-    check(path, exact=False)
 
 
-def test_an_activation_between_two_pairs_of_one_scale(tmp_path):
-    n = Net(1, 3, 8, 8)
+def between_pairs(n):
+    """An activation between two pairs of one scale."""
     c = n.conv(n.pair("x", 0.02), n.weights(4, 3, 3, 3), 0.01)
-    r = n.add("Relu", n.pair(c, 0.4, I8(-5)))
-    n.pair(r, 0.4, I8(-5), output="y")
-    path = save(tmp_path, n.model("y"))
-    assert steps(path) == ["quantize", "conv2d", "dequantize"]
-    check(path)
+    n.pair(n.add("Relu", n.pair(c, 0.4, I8(-5))), 0.4, I8(-5), output="y")
 
 
-def test_a_sum_is_taken_in_where_the_file_does_not_round_it(tmp_path):
+def sum_taken_in(n):
     """TensorRT's form: the convolution before the sum has no pair of its own."""
-    n = Net(1, 4, 8, 8)
     x = n.pair("x", 0.02)
     c = n.conv(x, n.weights(4, 4, 1, 1), 0.01)
-    s = n.add("Relu", n.add("Add", c, x))
-    n.pair(s, 0.03, U8(0), output="y")
-    path = save(tmp_path, n.model("y"))
-    assert steps(path) == ["quantize", "conv2d", "dequantize"]
-    check(path, (1, 4, 8, 8), exact=False)
+    n.pair(n.add("Relu", n.add("Add", c, x)), 0.03, U8(0), output="y")
 
 
-def test_a_sum_of_what_is_rounded(tmp_path):
-    n = Net(1, 4, 8, 8)
+def sum_of_rounded(n):
     x = n.pair("x", 0.02)
     c = n.pair(n.conv(x, n.weights(4, 4, 1, 1), 0.01), 0.1)
     n.pair(n.add("Add", c, x), 0.15, output="y")
-    path = save(tmp_path, n.model("y"))
-    assert steps(path) == ["quantize", "conv2d", "add", "dequantize"]
-    check(path, (1, 4, 8, 8))
 
 
-def test_a_concat_of_different_scales(tmp_path):
-    n = Net(1, 3, 8, 8)
+def concat(n):
+    """Of different scales."""
     x = n.pair("x", 0.02)
     a = n.pair(n.conv(x, n.weights(4, 3, 1, 1), 0.01), 0.1)
     b = n.pair(n.conv(x, n.weights(4, 3, 1, 1), 0.01), 0.04, I8(7))
     n.pair(n.add("Concat", a, b, axis=1), 0.1, output="y")
-    path = save(tmp_path, n.model("y"))
-    kinds = steps(path)
-    assert kinds.count("requantize") == 1
-    check(path)
 
 
-def test_two_scales_of_one_tensor(tmp_path):
+def two_scales(n):
     """One after the other, as the file says, and not one in place of both."""
-    n = Net(1, 3, 8, 8)
     c = n.pair(n.conv(n.pair("x", 0.02), n.weights(4, 3, 1, 1), 0.01), 0.04)
     n.pair(c, 0.11, U8(9), output="y")
-    path = save(tmp_path, n.model("y"))
-    assert steps(path) == ["quantize", "conv2d", "requantize", "dequantize"]
-    check(path)
 
 
-def test_two_scales_of_a_tensor_that_others_read(tmp_path):
+def two_scales_and_readers(n):
     """The first of the two is no node that the second could go into."""
-    n = Net(1, 3, 8, 8)
     c = n.pair(n.conv(n.pair("x", 0.02), n.weights(4, 3, 1, 1), 0.01), 0.0209)
     cut = n.add("Slice", c, *(n.array([v]) for v in (0, 2, 1)))
     other = n.pair(n.conv(c, n.weights(2, 4, 1, 1), 0.01), 0.09)
     joined = n.add("Concat", n.pair(cut, 0.01899), other, axis=1)
     n.pair(joined, 0.0262, output="y")
-    path = save(tmp_path, n.model("y"))
-    check(path)
 
 
-def test_an_input_is_rounded_for_a_float_node_too(tmp_path):
-    n = Net(1, 6)
+def float_reader(n):
+    """An input is rounded for a float node, too."""
     soft = n.add("LogSoftmax", n.pair("x", 0.3), axis=1)
     n.pair(soft, 1 / 16, U8(255), output="y")
-    path = save(tmp_path, n.model("y"))
-    kinds = steps(path)
-    assert kinds == ["quantize", "dequantize", "softmax", "quantize", "dequantize"]
-    check(path, (1, 6))
 
 
-def test_an_input_is_rounded_before_it_is_rounded_again(tmp_path):
-    n = Net(1, 6)
+def rounded_again(n):
     n.pair(n.pair("x", 0.3), 0.5, output="y")
+
+
+def softmax(n):
+    c = n.pair(n.conv(n.pair("x", 0.02), n.weights(6, 3, 1, 1), 0.01), 0.04)
+    n.pair(n.add("Softmax", n.add("Flatten", c), axis=1), 1 / 256, U8(0), output="y")
+
+
+IMAGE, WIDE, ROW = (1, 3, 8, 8), (1, 4, 8, 8), (1, 6)
+CONV = "quantize conv2d dequantize"
+PATTERNS = [
+    (relu, IMAGE, "quantize conv2d max_pool permute gather conv2d dequantize", True),
+    (forward, IMAGE, "quantize conv2d max_pool dequantize reshape softmax", False),
+    (between_pairs, IMAGE, CONV, True),
+    (sum_taken_in, WIDE, CONV, False),
+    (sum_of_rounded, WIDE, "quantize conv2d add dequantize", True),
+    (concat, IMAGE, "quantize conv2d conv2d requantize concat dequantize", True),
+    (two_scales, IMAGE, "quantize conv2d requantize dequantize", True),
+    (two_scales_and_readers, IMAGE, "", True),
+    (float_reader, ROW, "quantize dequantize softmax quantize dequantize", True),
+    (rounded_again, ROW, "quantize requantize dequantize", True),
+    (softmax, (1, 3, 1, 1), "quantize conv2d reshape softmax_q dequantize", True),
+]
+
+
+@pytest.mark.parametrize(
+    ("build", "shape", "kinds", "exact"),
+    PATTERNS,
+    ids=[row[0].__name__ for row in PATTERNS],
+)
+def test_where_pairs_stand(tmp_path, build, shape, kinds, exact):
+    n = Net(*shape)
+    build(n)
     path = save(tmp_path, n.model("y"))
-    assert steps(path) == ["quantize", "requantize", "dequantize"]
-    check(path, (1, 6))
+    assert not kinds or steps(path) == kinds.split()
+    check(path, shape, exact=exact)
 
 
 def test_a_range_narrower_than_what_relu_leaves(tmp_path):
@@ -206,15 +196,6 @@ def test_a_range_narrower_than_what_relu_leaves(tmp_path):
     path = save(tmp_path, n.model("y"))
     check(path)
     assert program(path).ops[1].lo == -128
-
-
-def test_a_softmax_whose_result_is_rounded(tmp_path):
-    n = Net(1, 3, 1, 1)
-    c = n.pair(n.conv(n.pair("x", 0.02), n.weights(6, 3, 1, 1), 0.01), 0.04)
-    n.pair(n.add("Softmax", n.add("Flatten", c), axis=1), 1 / 256, U8(0), output="y")
-    path = save(tmp_path, n.model("y"))
-    assert steps(path)[-2:] == ["softmax_q", "dequantize"]
-    check(path, (1, 3, 1, 1))
 
 
 def last_conv(path):
