@@ -20,6 +20,7 @@ from neon8.graph.inference import take_branches
 from neon8.graph.onnx_file import OnnxFile
 from neon8.graph.protos import (
     LARGE,
+    STANDARD,
     graphs_of,
     initializer,
     inner_nodes,
@@ -97,7 +98,7 @@ class _Composed:
         }
 
     def _candidate(self, node: onnx.NodeProto) -> bool:
-        if node.domain not in ("", "ai.onnx") or _key(node.output) in self.kept:
+        if node.domain not in STANDARD or _key(node.output) in self.kept:
             return False
         if node.op_type in COMPOSITIONS and node.op_type in IMPORTS:
             kernel = next((a for a in node.attribute if a.name == "kernel_shape"), None)

@@ -25,6 +25,7 @@ from neon8.errors import GraphError
 from neon8.graph.branches import branch_of
 from neon8.graph.protos import (
     LARGE,
+    STANDARD,
     graphs_of,
     initializer,
     one_line,
@@ -102,11 +103,11 @@ class Inference:
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         """The dimensions of a tensor, None unless all are known."""
-        kind = self.types.get(name, onnx.TypeProto()).tensor_type
-        dims = kind.shape.dim
-        if not kind.HasField("shape") or any(not d.HasField("dim_value") for d in dims):
-            return None
-        return tuple(int(dim.dim_value) for dim in dims)
+        return _dims(self.types.get(name, onnx.TypeProto()))
+
+    def blame(self, node: onnx.NodeProto, text: str) -> None:
+        """Note what is wrong with a node."""
+        self.faults.update({name: text for name in node.output if name})
 
 
 LIKE_INPUT = ("GroupNormalization",)
@@ -172,7 +173,7 @@ def _changes_nothing(known: Inference, node: onnx.NodeProto) -> bool:
 
     Not of one that crops.
     """
-    if node.op_type != "Resize" or node.domain not in ("", "ai.onnx"):
+    if node.op_type != "Resize" or node.domain not in STANDARD:
         return False
     shape = known.shape(node.input[0])
     crops = any(item.s == b"tf_crop_and_resize" for item in node.attribute)
@@ -202,7 +203,7 @@ def take_branches(
 def _taken(known: Inference, node: onnx.NodeProto) -> bool:
     """True if the node is an If of which it is known which branch it runs."""
     condition = known.constants.get(node.input[0]) if node.input else None
-    if node.op_type != "If" or node.domain not in ("", "ai.onnx") or condition is None:
+    if node.op_type != "If" or node.domain not in STANDARD or condition is None:
         return False
     return condition.size == 1
 
@@ -214,25 +215,27 @@ def _types(known: Inference, node: onnx.NodeProto) -> dict[str, Any]:
         said, kind = known.declared[name], found.get(name)
         if kind is None or (
             kind.tensor_type.elem_type == said.tensor_type.elem_type
-            and _complete(said)
-            and not _complete(kind)
+            and _dims(said) is not None
+            and _dims(kind) is None
         ):
             found[name] = said
     return found
 
 
-def _complete(kind: onnx.TypeProto) -> bool:
-    """True if the dimensions of a tensor are all there."""
-    shape = kind.tensor_type.shape.dim
+def _dims(kind: onnx.TypeProto) -> tuple[int, ...] | None:
+    """The dimensions of a tensor, None unless all are known."""
+    dims = kind.tensor_type.shape.dim
     has = kind.tensor_type.HasField("shape")
-    return has and all(dim.HasField("dim_value") for dim in shape)
+    if not has or not all(dim.HasField("dim_value") for dim in dims):
+        return None
+    return tuple(int(dim.dim_value) for dim in dims)
 
 
 def _inferred(known: Inference, node: onnx.NodeProto) -> dict[str, Any]:
     """As far as onnx can tell."""
     inputs = {name: known.types.get(name) for name in node.input if name}
     hidden = any(graphs_of(node))
-    foreign = node.domain not in ("", "ai.onnx")
+    foreign = node.domain not in STANDARD
     if hidden or foreign or None in inputs.values():
         return {}
     if node.op_type == "Constant":  # may be large, and _evaluate() knows its type
@@ -253,8 +256,7 @@ def _inferred(known: Inference, node: onnx.NodeProto) -> dict[str, Any]:
     try:
         inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True)
     except Exception as error:  # noqa: BLE001 - InferenceError and whatever protobuf raises
-        text = f"its shapes do not fit: {one_line(error)}"
-        known.faults.update({name: text for name in node.output if name})
+        known.blame(node, f"its shapes do not fit: {one_line(error)}")
         return {}
     if node.op_type in LIKE_INPUT:
         return {node.output[0]: known.types[node.input[0]]}
@@ -300,7 +302,7 @@ def _find_empty(known: Inference, node: onnx.NodeProto, outputs: set[str]) -> No
 def _feeds(known: Inference, node: onnx.NodeProto) -> dict[str, Array] | None:
     """The inputs with which a constant node is to be computed, None for another."""
     hidden = any(graphs_of(node))
-    if node.domain not in ("", "ai.onnx") or node.op_type in KEPT or hidden:
+    if node.domain not in STANDARD or node.op_type in KEPT or hidden:
         return None
     if node.op_type == "Constant":
         if any(item.name == "sparse_value" for item in node.attribute):
@@ -377,8 +379,7 @@ def _evaluate(known: Inference, node: onnx.NodeProto, feeds: dict[str, Array]) -
     except MemoryError:  # is not the file's fault
         raise
     except Exception as error:  # noqa: BLE001 - the reference implementation raises all sorts
-        text = f"cannot be computed from its constants: {one_line(error)}"
-        known.faults.update({name: text for name in node.output if name})
+        known.blame(node, f"cannot be computed from its constants: {one_line(error)}")
         return False
     names = [name for name in node.output if name]
     for name, kind, result in zip(names, kinds, results, strict=True):

@@ -26,6 +26,7 @@ from neon8.graph.expansion import check_size
 from neon8.graph.inference import take_branches
 from neon8.graph.protos import (
     LARGE,
+    STANDARD,
     bind,
     graphs_of,
     initializer,
@@ -204,7 +205,7 @@ def _untold(graph: onnx.GraphProto) -> set[str]:
     return {
         name
         for node in graph.node
-        if node.domain not in ("", "ai.onnx") or any(inner_nodes(node))
+        if node.domain not in STANDARD or any(inner_nodes(node))
         for name in node.output
     }
 

@@ -13,6 +13,9 @@ from onnx.external_data_helper import uses_external_data
 from neon8.arrays import Array, FloatArray
 from neon8.errors import GraphError
 
+STANDARD = ("", "ai.onnx")
+"""The names of the domain of ONNX's own operators."""
+
 LARGE = 4096
 """Bytes of float32 weights that are kept apart; no shape of a tensor is as long."""
 

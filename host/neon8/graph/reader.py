@@ -14,7 +14,13 @@ import onnx
 from neon8.errors import GraphError
 from neon8.graph.inference import infer
 from neon8.graph.onnx_file import OnnxFile
-from neon8.graph.protos import inner_nodes, network_inputs, pin_batch, values_of
+from neon8.graph.protos import (
+    STANDARD,
+    inner_nodes,
+    network_inputs,
+    pin_batch,
+    values_of,
+)
 from neon8.ir.graph import MAX_RANK
 from neon8.operators.source import Attribute, OnnxNode, Source
 
@@ -54,7 +60,7 @@ def read(file: OnnxFile) -> Source:
 
 def _opset(path: Path, model: onnx.ModelProto) -> int:
     for entry in model.opset_import:
-        if entry.domain in ("", "ai.onnx"):
+        if entry.domain in STANDARD:
             if entry.version < OLDEST_OPSET:
                 text = f"opset {entry.version} is too old; convert the file to 13 with"
                 raise GraphError(f"{path}: {text} onnx.version_converter")
@@ -119,7 +125,7 @@ def _nodes(
             count += 1
             name = f"{base}_{count}"
         taken.add(name)
-        foreign = node.domain not in ("", "ai.onnx")
+        foreign = node.domain not in STANDARD
         nodes.append(
             OnnxNode(
                 name=name,

@@ -25,7 +25,7 @@ from onnx import TensorProto, helper, numpy_helper
 from neon8.arrays import FloatArray
 from neon8.errors import GraphError
 from neon8.graph.onnx_file import OnnxFile
-from neon8.graph.protos import inner_nodes, nodes_of, rename, store
+from neon8.graph.protos import STANDARD, inner_nodes, nodes_of, rename, store
 from neon8.graph.reader import read
 from neon8.ir.graph import Factors, Graph, Origin, Shape
 from neon8.operators.convolution import Conv2d
@@ -119,7 +119,7 @@ class _Edit:
         self._numbers = count()
         self._opset = 0
         for domain in self._model.opset_import:
-            if domain.domain in ("", "ai.onnx"):
+            if domain.domain in STANDARD:
                 domain.version = max(domain.version, LEAST_OPSET)
                 self._opset = domain.version
 

@@ -26,7 +26,7 @@ from neon8.compile.lower import lower
 from neon8.errors import CompileError, TableError
 from neon8.graph.extend import batch_sizes
 from neon8.graph.onnx_file import ModelLike, open_onnx
-from neon8.graph.protos import inner_nodes, one_line, rename
+from neon8.graph.protos import STANDARD, inner_nodes, one_line, rename
 from neon8.graph.reader import read
 from neon8.ir.graph import Graph
 from neon8.ir.program import Op, Tensor
@@ -40,7 +40,6 @@ from neon8.text import counted
 
 OPSET = 13
 IR_VERSION = 7
-ONNX_DOMAINS = ("", "ai.onnx")
 OTHER_FLOATS = {"float16": TensorProto.FLOAT16, "float64": TensorProto.DOUBLE}
 
 
@@ -149,7 +148,7 @@ def originals(model: ModelLike, *, least: int) -> Originals:
         source=source,
         makers={name: node for node in proto.graph.node for name in node.output},
         outputs={value.name: value for value in proto.graph.output},
-        domains=[e for e in proto.opset_import if e.domain not in ONNX_DOMAINS],
+        domains=[e for e in proto.opset_import if e.domain not in STANDARD],
         ir_version=proto.ir_version,
         opset=max(source.opset, least),
     )
@@ -205,7 +204,7 @@ def _written(op: OpaqueOp, file: Originals) -> list[onnx.NodeProto]:
 
 def _upgraded(node: onnx.NodeProto, file: Originals) -> list[onnx.NodeProto]:
     """The nodes that do in file.opset what `node` does in its own.  TableError."""
-    if file.opset == file.source.opset or node.domain not in ONNX_DOMAINS:
+    if file.opset == file.source.opset or node.domain not in STANDARD:
         return [node]
     source = file.source
     given = [name for name in node.input if name]

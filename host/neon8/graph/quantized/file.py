@@ -18,6 +18,7 @@ from onnx import helper
 
 from neon8.errors import GraphError
 from neon8.graph.onnx_file import OnnxFile
+from neon8.graph.protos import STANDARD
 from neon8.graph.quantized import integers, qlinear
 from neon8.graph.quantized.constants import (
     FLOAT,
@@ -29,7 +30,7 @@ from neon8.graph.quantized.constants import (
 from neon8.graph.quantized.integers import OFFSETS, Array, Levels, UnusableError
 from neon8.ir.graph import Quantization
 
-DOMAINS = ("", "ai.onnx", "com.microsoft")
+DOMAINS = (*STANDARD, "com.microsoft")
 PAIRS = ("QuantizeLinear", "DequantizeLinear")
 MOVES = (
     *("Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "MaxPool"),
