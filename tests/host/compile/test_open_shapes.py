@@ -141,7 +141,7 @@ def shapes_of(net):
 def test_is_what_is_compiled_for_the_shape(made, name):
     net = made(name)
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=8, deadline=None)
     @given(shapes_of(net))
     def check(values):
         agree(net, values)
@@ -149,7 +149,7 @@ def test_is_what_is_compiled_for_the_shape(made, name):
     check()
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(model=networks(), data=st.data())
 def test_random_networks(tmp_path_factory, model, data):
     """Those whose constants do not fix their shapes."""

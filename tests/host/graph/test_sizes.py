@@ -46,13 +46,21 @@ TOO_LARGE = {
     "broadcast": (node("Add", "x z", "y"), {"x": (LONG, 1), "z": (1, LONG)}, {}),
     "product": (node("MatMul", "x z", "y"), {"x": (LONG, 1), "z": (1, LONG)}, {}),
 }
+
+
+def ranged(kind, end):
+    return {n: kind(v) for n, v in (("a", 0), ("b", end), ("d", 1))}
+
+
 CONSTANTS = {
-    "fill": (node("ConstantOfShape", "s", "c"), {"s": numbers(LONG, LONG)}),
-    "bytes": (node("ConstantOfShape", "s", "c"), {"s": numbers(30_000, 30_000)}),
-    "range": (
-        node("Range", "a b d", "c"),
-        {n: np.float32(v) for n, v in (("a", 0), ("b", 1e10), ("d", 1))},
+    "fill": ("ConstantOfShape", {"s": numbers(LONG, LONG)}, "makes 10000000000 values"),
+    "bytes": (
+        "ConstantOfShape",
+        {"s": numbers(30_000, 30_000)},
+        "makes 3600000000 bytes of constants, too many",
     ),
+    "range": ("Range", ranged(np.float32, 1e10), "makes 10000000000 values"),
+    "list": ("Range", ranged(np.int64, 10**12), "a list of 1000000000000 integers"),
 }
 
 
@@ -66,10 +74,10 @@ def test_no_tensor_has_more_values_than_the_library_takes(tmp_path, name):
 
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_nor_has_a_constant(tmp_path, name):
-    made, constants = CONSTANTS[name]
-    nodes = [made, node("Add", "x c", "y")]
+    operator, constants, text = CONSTANTS[name]
+    nodes = [node(operator, " ".join(constants), "c"), node("Relu", "x", "y")]
     path = save(tmp_path, net(nodes, SMALL, "y", constants, opset=20))
-    with refused(GraphError, path, made.op_type):
+    with refused(GraphError, path, operator, text):
         load(path)
 
 
