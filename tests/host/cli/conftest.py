@@ -23,6 +23,7 @@ def words(tiny, tmp_path_factory):
     assert main([*map(str, ["observe", tiny.onnx, *data, "-o", calib])]) == 0
     np.save(array, np.load(tiny.data)["x"][:2])
     model.write_text(NET)
+    one_target = ("--target", "linux-x86_64")
     found = {
         "calibrate": (tiny.onnx, *data),
         "observe": (tiny.onnx, *data),
@@ -36,7 +37,7 @@ def words(tiny, tmp_path_factory):
         "profile": (tiny.n8, "--board", "rpi4"),
         "bench": (tiny.n8, "--seconds", "0.01"),
         "report": (tiny.onnx, tiny.table, tiny.n8, *data, "--top", 1),
-        "package": (tiny.n8, "--for", "cmake", "--no-check"),
+        "package": (tiny.n8, "--for", "cmake", *one_target, "--no-check"),
         "qat": (f"{model}:build", "--data", tiny.labelled, "--batch", 4),
         "doctor": (),
         "convert": (tiny.table, "--to", "ncnn"),

@@ -8,11 +8,13 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
 import pytest
 
 from neon8.cli.main import COMMANDS, main
 
+ROOT = Path(__file__).resolve().parents[3]
 PRINTING = (
     *("evaluate", "compare", "diagnose"),
     *("profile", "doctor", "inspect"),
@@ -58,8 +60,23 @@ def loaded(*lines, **environment):
     return set(done.stdout.splitlines()[-1].split())
 
 
+@pytest.fixture(scope="module")
+def prebuilt(tmp_path_factory):
+    """The lines by which this build stands in for `make prebuilt`."""
+    folder = tmp_path_factory.mktemp("package")
+    places = folder / "prebuilt"
+    places.mkdir()
+    (places / "linux-x86_64").symlink_to(ROOT / "build" / "native")
+    (places / "include").symlink_to(ROOT / "runtime" / "include")
+    return (
+        "from pathlib import Path",
+        "from neon8 import prebuilt",
+        f"prebuilt.PACKAGE = Path({str(folder)!r})",
+    )
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_loads_what_it_uses(words, tmp_path, command, monkeypatch):
+def test_a_command_loads_what_it_uses(words, prebuilt, tmp_path, command, monkeypatch):
     """And writes nothing into the user's home."""
     if command == "qat":
         pytest.importorskip("torch", reason="torch is not installed")
@@ -69,7 +86,8 @@ def test_a_command_loads_what_it_uses(words, tmp_path, command, monkeypatch):
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY")
     output = () if command in PRINTING else ("-o", tmp_path / "out")
     line = [*words[command], *map(str, output)]
-    run = ("from neon8.cli.main import main", f"assert main({line!r}) == 0")
+    start = ("from neon8.cli.main import main", f"assert main({line!r}) == 0")
+    run = (*prebuilt, *start)
     assert THIRD_PARTY & loaded(*run, HOME=str(home)) <= LOADED[command]
     assert list(home.iterdir()) == []
 
