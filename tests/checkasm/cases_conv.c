@@ -190,9 +190,10 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     return test;
 }
 
-// Every combination of tails comes with several draws of everything else.
+// Every combination of tails comes with each number of taps and depth, and so with several draws of
+// everything else; few of them more often.
 void cases_igemm(struct context *context) {
-    enum { ROUNDS = 4, TAPS = 3, DEPTHS = 4 };
+    enum { ROUNDS = 4, TAPS = 3, DEPTHS = 4, ENOUGH = 2000 };
     static const size_t taps[TAPS] = {1, 2, 9};
     const struct n8_tile *tile = &context->kernel->geometry.tile;
     const size_t unit = naive_step(tile);
@@ -200,7 +201,8 @@ void cases_igemm(struct context *context) {
     const bool single = tile->mr == 1; // such a kernel is called for one pixel only
     const size_t mr = tile->mr, nr = tile->nr;
     const size_t pixels = single ? 1 : 2 * mr + 1, channels = 2 * nr + 1;
-    for (size_t step = 0; step < ROUNDS * pixels * channels * TAPS * DEPTHS; step++) {
+    const size_t sizes = pixels * channels * TAPS * DEPTHS;
+    for (size_t step = 0; step < sizes * (1 + ENOUGH / sizes); step++) {
         const struct igemm_size size = {
             .pixels = 1 + step % pixels,
             .channels = 1 + step / pixels % channels,
