@@ -2,6 +2,8 @@
 """The cross-built libraries, and compilers for the bad objects of the self-tests."""
 
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,13 +26,15 @@ def build(machine) -> Path:
 
 
 @pytest.fixture(scope="session")
-def extract(machine, tmp_path_factory):
-    """extract(build) unpacks the libneon8.a of a build; returns the objects.
+def extract(tmp_path_factory):
+    """extract(machine, build) unpacks the libneon8.a of a build; returns the objects.
 
-    Those of one name, from different rooms of runtime/, are in different folders.
+    Once for all tests, in whatever order those of several machines run. Objects of one
+    name, from different rooms of runtime/, are in different folders.
     """
 
-    def extract_(build: Path) -> list[Path]:
+    @cache
+    def extract_(machine, build: Path) -> list[Path]:
         archive = build / "libneon8.a"
         ar = machine.tool("ar")
         names = subprocess.check_output([ar, "t", archive], text=True).split()
@@ -48,17 +52,17 @@ def extract(machine, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def objects(build, extract) -> list[Path]:
+def objects(machine, build, extract) -> list[Path]:
     """Those in libneon8.a."""
-    return extract(build)
+    return extract(machine, build)
 
 
 @pytest.fixture(scope="session")
 def by_clang(machine, extract) -> list[Path]:
     """The same, compiled and assembled by Clang."""
-    folder = ROOT / "build" / f"{machine.name}-clang"
-    assert (folder / "libneon8.a").exists(), f"run `make {folder.name}` first"
-    return extract(folder)
+    folder = ROOT / "build" / f"linux-{machine.name}-musl"
+    assert (folder / "libneon8.a").exists(), "run `make prebuilt` first"
+    return extract(machine, folder)
 
 
 @pytest.fixture
@@ -66,7 +70,7 @@ def cross(machine, tmp_path):
     """cross(source, *flags, language="c") compiles for it; returns the file."""
 
     def compile_(source: str, *flags: str, language: str = "c") -> Path:
-        path = tmp_path / "bad"
+        path = Path(tempfile.mkdtemp(dir=tmp_path), "bad")
         subprocess.run(
             [machine.tool("gcc"), "-x", language, "-", "-o", path, *flags],
             input=source,

@@ -3,6 +3,7 @@
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ class Line(NamedTuple):
     target: int | None  # of a branch, which goes to the next instruction in `code`
 
 
+@cache
 def disassembly(path: Path, machine: Machine) -> list[Line]:
     """The instructions in all sections; data between them is left out."""
     listing = subprocess.check_output([machine.tool("objdump"), "-d", path], text=True)
@@ -49,6 +51,7 @@ def disassembly(path: Path, machine: Machine) -> list[Line]:
     return lines
 
 
+@cache
 def functions(path: Path) -> dict[str, tuple[str, range]]:
     """The section of each function that an object defines, and its addresses there."""
     with path.open("rb") as file:

@@ -88,7 +88,7 @@ def shared(path: Path, symbols: set[str], machine: Machine) -> list[Line]:
     """All code of an object that is in none of the kernels `symbols`."""
     lines, places = disassembly(path, machine), functions(path)
     for symbol in symbols & set(places):
-        own = inside(lines, places[symbol])
+        own = set(inside(lines, places[symbol]))
         lines = [line for line in lines if line not in own]
     return lines
 
