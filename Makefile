@@ -2,10 +2,10 @@
 #
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
-.PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot browser sshd demo test bench
-.PHONY: debs packaging abi jars java shells
-.PHONY: bench-host bench-kernels costs accuracy docs doxygen lint clean
-.PHONY: prebuilt wheels armv7-softfp clang native-clang aarch64-clang armv7-clang llvm
+.PHONY: help setup tools native native-asan native-tsan aarch64 armv7 armv7-softfp native-clang
+.PHONY: sysroot jars java prebuilt wheels debs abi demo test lint docs clean
+.PHONY: clang doxygen browser sshd packaging javac shells llvm softfp
+.PHONY: bench bench-host bench-kernels costs accuracy
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,37 +18,38 @@ native-asan: setup
 native-tsan: setup
 aarch64: setup ## cross-build it in build/aarch64
 armv7: setup ## the same for 32-bit ARM in build/armv7
-armv7-softfp: setup
-	@cross/setup.sh arm-linux-gnueabi-gcc:gcc-arm-linux-gnueabi \
-		arm-linux-gnueabi-gcc:libc6-dev-armel-cross
-	@cross/build.sh $@
-native-clang aarch64-clang armv7-clang: clang
-native native-asan native-tsan aarch64 armv7 native-clang aarch64-clang armv7-clang:
+armv7-softfp: softfp
+native-clang: clang
+native native-asan native-tsan aarch64 armv7 armv7-softfp native-clang:
 	@cross/build.sh $@
 
-llvm: setup # the version whose models were looked into
-	@cross/setup.sh llvm-mca-19:llvm-19
+# What cross/setup.sh installs for some of the tests only.
+tools-doxygen = doxygen:doxygen
+tools-browser = chromium:chromium
+tools-sshd = sshd:openssh-server # which serves as a board; it need not run
+tools-packaging = abidw:abigail-tools g++:g++ pkg-config:pkgconf
+tools-javac = javac:openjdk-17-jdk-headless
+tools-shells = zsh:zsh fish:fish mandoc:mandoc
+tools-llvm = llvm-mca-19:llvm-19
+tools-softfp = arm-linux-gnueabi-gcc:gcc-arm-linux-gnueabi \
+	arm-linux-gnueabi-gcc:libc6-dev-armel-cross
+# Any will do; cross/clang.cmake takes the newest.
+tools-clang = $(if $(wildcard /usr/bin/clang /usr/bin/clang-[1-9]*),,clang-19:clang-19)
 
-clang: setup # any will do; cross/clang.cmake takes the newest
-	@ls /usr/bin | grep -Eqx 'clang(-[0-9]+)?' || cross/setup.sh clang-19:clang-19
+doxygen browser sshd packaging javac shells llvm softfp clang: setup
+	@cross/setup.sh $(tools-$@)
 
-sshd: setup # which serves as a board in tests; it need not run, and is where sbin may be out of PATH
-	@PATH="$$PATH:/usr/sbin" cross/setup.sh sshd:openssh-server
-
-browser: setup ## install Chromium, in which the pages of neon8 report are tested
-	@cross/setup.sh chromium:chromium
+tools: ## install all tools for the tests by apt, no Python packages
+	@N8_EXTRA= cross/setup.sh $(tools-doxygen) $(tools-browser) $(tools-sshd) $(tools-packaging) \
+		$(tools-javac) $(tools-shells) $(tools-llvm) $(tools-softfp) $(tools-clang)
 
 debs: prebuilt ## pack the C library as Debian packages in build/debs
 	@cross/debs.sh
 
-packaging: setup ## install what the packages of the C library are tested with
-	@cross/setup.sh abidw:abigail-tools g++:g++ pkg-config:pkgconf
-
 abi: packaging ## store the binary interface of the C library, with each release
 	@.venv/bin/python tests/packages/shared/abi.py
 
-jars: setup
-	@cross/setup.sh javac:openjdk-17-jdk-headless
+jars: javac
 	@.venv/bin/python cross/java.py jars
 
 java: jars native native-asan aarch64 sysroot ## build libneon8_jni.so and the Java classes
@@ -56,19 +57,15 @@ java: jars native native-asan aarch64 sysroot ## build libneon8_jni.so and the J
 		N8_CMAKE=-DN8_JNI=ON cross/build.sh $$preset neon8_jni || exit; done
 	@.venv/bin/python cross/java.py jre
 
-shells: setup ## install the shells that complete its words, and what judges manual pages
-	@cross/setup.sh zsh:zsh fish:fish mandoc:mandoc
-
 sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py
 
-prebuilt: jars ## build the library for all targets in build/prebuilt
-	@cross/setup.sh arm-linux-gnueabi-gcc:gcc-arm-linux-gnueabi
+prebuilt: jars softfp ## build the library for all targets in build/prebuilt
 	@cross/prebuilt.sh
 
-wheels: prebuilt ## build the Python package for every Linux in build/wheels
+wheels: prebuilt ## build the Python package for every Linux in build/wheels; WHEELS=names for some
 	@.venv/bin/python cross/musl.py
-	@.venv/bin/python cross/wheels.py
+	@.venv/bin/python cross/wheels.py $(WHEELS)
 
 demo: export N8_EXTRA = demo # torch and all else are for the tests
 demo: native ## handwritten digits: FP32, int8 here, int8 on emulated ARM
@@ -102,9 +99,6 @@ accuracy: native ## measure int8 on the trained networks of ZOO=folder; NETWORKS
 		$(or $(ZOO),$(error ZOO=folder is missing: bench/accuracy/networks.py says what is in it)) \
 		$(if $(NETWORKS),--networks $(NETWORKS)) $(if $(RECIPES),--recipes $(RECIPES)) \
 		$(if $(NETWORKS)$(RECIPES),,--write docs/accuracy.md)
-
-doxygen: setup
-	@cross/setup.sh doxygen:doxygen
 
 docs: doxygen ## make the documentation in build/docs; a broken link is an error
 	@.venv/bin/python -m sphinx -b html -W --keep-going -q docs build/docs

@@ -3,10 +3,12 @@
 #
 # setup.sh [COMMAND:PACKAGE...]: installs what this checkout needs and this machine lacks,
 # and the given commands: tools through apt, as root or with sudo, and Python packages into
-# .venv: those of the extra $N8_EXTRA of pyproject.toml, by default test, which has them all.
+# .venv: those of the extra $N8_EXTRA of pyproject.toml, by default test, which has them all;
+# none where that is empty.
 # Does nothing, and needs no network, when all is there.
 set -eu
 cd "$(dirname "$0")/.."
+PATH=$PATH:/usr/sbin # where sshd is
 mkdir -p build
 exec 9>build/setup.lock
 flock 9 # make -j2: apt and pip bear one of these at a time
@@ -58,6 +60,8 @@ if [ -n "$packages" ]; then
     [ -z "$packages" ] || by_hand "still missing" "$packages"
 fi
 
+[ -n "${N8_EXTRA-test}" ] || exit 0
+
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
     echo "cross/setup.sh: $(command -v python3) is older than Python 3.10" >&2
     exit 1
@@ -83,7 +87,7 @@ install_torch() {
 }
 
 # .venv follows pyproject.toml, and is made anew where the checkout was moved.
-extra=${N8_EXTRA:-test}
+extra=${N8_EXTRA-test}
 stamp="$(pwd) $(cksum <pyproject.toml)"
 old=$(cat .venv/stamp 2>/dev/null || true)
 case $old in "$stamp test" | "$stamp $extra") there=yes ;; *) there= ;; esac

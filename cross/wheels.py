@@ -30,11 +30,13 @@ class Platform:
     """A Linux.
 
     name: as wheels call it.  zig: as cross/zig-cc does.  computer: it has 64 bits.
+    prebuilt: the target of build/prebuilt that has the same library.
     """
 
     name: str
     zig: str
     computer: bool = True
+    prebuilt: str | None = None
 
     @property
     def machine(self) -> str:
@@ -43,9 +45,14 @@ class Platform:
 
 
 PLATFORMS = (
-    Platform("manylinux_2_17_x86_64", "x86_64-linux-gnu.2.17"),
+    Platform("manylinux_2_17_x86_64", "x86_64-linux-gnu.2.17", prebuilt="linux-x86_64"),
     Platform("manylinux_2_17_aarch64", "aarch64-linux-gnu.2.17"),
-    Platform("manylinux_2_17_armv7l", "arm-linux-gnueabihf.2.17", computer=False),
+    Platform(
+        "manylinux_2_17_armv7l",
+        "arm-linux-gnueabihf.2.17",
+        computer=False,
+        prebuilt="linux-armv7",
+    ),
     Platform("musllinux_1_2_x86_64", "x86_64-linux-musl"),
     Platform("musllinux_1_2_aarch64", "aarch64-linux-musl"),
 )
@@ -75,7 +82,9 @@ def run(*command: str | Path, **env: str) -> None:
 def build(platform: Platform, work: Path) -> Path:
     """A wheel as scikit-build-core makes it, for a Linux without a version."""
     on = "ON" if platform.computer else "OFF"
+    library = PREBUILT / platform.prebuilt / "libneon8.so" if platform.prebuilt else ""
     options = (
+        f"-DN8_BUILT={library}",
         f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'cross' / 'zig.cmake'}",
         f"-DN8_ZIG_TARGET={platform.zig}",
         f"-DN8_VECTOR={on}",

@@ -86,11 +86,11 @@ levels() {
 # Kernels do the same on every processor that has them, as none uses more than the ELF audit allows:
 # those in C run on one, the others where branches must land where they may.
 on_plain() { # MACHINE
-    kernels "$1" "$1" c && checks "$1" -E '^checkasm$'
+    kernels "$1" "$1" c && checks "$1" -E '^(checkasm|layers)$'
 }
 
 beyond_c() { # MACHINE LEVEL...
-    kernels "$1" "$@" && checks "$1" -E "checkasm|fuzz"
+    kernels "$1" "$@" && checks "$1" -R '^layers$'
 }
 
 # With half of the same examples, without what is about the tests themselves, and without the plans
@@ -104,35 +104,77 @@ emulated() { # MACHINE [PYTEST OPTIONS]
         --ignore=tests/e2e/test_generator.py -k "not close_to_its_bound" "$@"
 }
 
-step "set-up" make -j2 --no-print-directory native native-asan native-tsan aarch64 armv7 sysroot \
-    armv7-softfp native-clang aarch64-clang armv7-clang doxygen browser sshd shells llvm packaging \
-    wheels java
+# What steps build of their own; two that want the same wait for each other.
+built() { # PRESET [TARGET]
+    cross/build.sh "$@"
+}
+
+prepared() {
+    cross/setup.sh && "$python" cross/sysroot.py
+}
+
+built_for_most() {
+    built native && built aarch64 && built armv7 && built native-asan
+}
+
+by_clang() { # MACHINE
+    built "linux-$1-musl" checkasm && kernels "$1" "linux-$1-musl" c
+}
+
+by_clang_here() {
+    built native-clang && build/native-clang/tests/checkasm/checkasm &&
+        N8_LIBRARY=$PWD/build/native-clang/libneon8.so \
+            "$python" -m pytest -p no:cacheprovider --hypothesis-profile=half tests/e2e \
+            --ignore=tests/e2e/test_generator.py
+}
+
+softfp() {
+    built armv7-softfp && kernels armv7 armv7-softfp $(levels arm-linux-gnueabihf-gcc)
+}
+
+threads() {
+    built native-tsan && checks native-tsan
+}
+
+packages() {
+    make --no-print-directory java wheels WHEELS="$wheels" && "$python" -m pytest tests/packages
+}
+
+elf() {
+    built armv7-softfp && built linux-aarch64-musl && built linux-armv7-musl &&
+        "$python" -m pytest tests/elf
+}
+
+export CMAKE_BUILD_PARALLEL_LEVEL=1 # as two steps run at once
+# One for each machine and C library.
+wheels="manylinux_2_17_x86_64 manylinux_2_17_armv7l musllinux_1_2_aarch64"
+step "tools" make --no-print-directory tools
+beside "set-up" prepared
+beside "builds" built_for_most
+rest
 [ "$failed" = 0 ] || exit 1
-step "lint" tests/lint.sh
 # Those that take longest come first, and no two of one build follow each other.
+beside "host" "$python" -m pytest tests/host
+beside "packages" packages
 N8_QEMU_CPU=cortex-a9 beside "e2e emulated armv7" emulated armv7
 # Files are read as on 64 bits here.
 beside "e2e emulated aarch64" emulated aarch64 --ignore=tests/e2e/test_refusals.py
-N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" on_plain aarch64
-N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7
-beside "c under asan and ubsan" checks native-asan
+beside "by clang" by_clang_here
 N8_QEMU_CPU=max beside "beyond c on aarch64 max" \
     beyond_c aarch64 $(levels aarch64-linux-gnu-gcc)
-N8_SYSROOT=/usr/arm-linux-gnueabi N8_QEMU_CPU=cortex-a9 \
-    beside "neon on armv7 softfp" \
-    kernels armv7 armv7-softfp $(levels arm-linux-gnueabihf-gcc)
+beside "c under asan and ubsan" checks native-asan
+N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7
+N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" on_plain aarch64
+N8_SYSROOT=/usr/arm-linux-gnueabi N8_QEMU_CPU=cortex-a9 beside "neon on armv7 softfp" softfp
+beside "elf audit" elf
 # The ELF audit shows that Clang makes the same of the assembly.
-N8_QEMU_CPU=cortex-a9 beside "c by clang on armv7" kernels armv7 armv7-clang c
-N8_QEMU_CPU=cortex-a53 beside "c by clang on aarch64" kernels aarch64 aarch64-clang c
-beside "c by clang" build/native-clang/tests/checkasm/checkasm
-N8_LIBRARY=$PWD/build/native-clang/libneon8.so \
-    beside "e2e by clang" "$python" -m pytest -p no:cacheprovider tests/e2e
-beside "sessions under tsan" checks native-tsan
+N8_QEMU_CPU=cortex-a9 beside "c by clang on armv7" by_clang armv7
+N8_QEMU_CPU=cortex-a53 beside "c by clang on aarch64" by_clang aarch64
+beside "sessions under tsan" threads
 beside "e2e native" "$python" -m pytest tests/e2e
 beside "docs" make --no-print-directory docs
-beside "packages" "$python" -m pytest -n 1 tests/packages
-beside "elf audit" "$python" -m pytest tests/elf
-step "host" "$python" -m pytest -n 2 tests/host
+beside "lint" tests/lint.sh
+rest
 
 echo
 echo "=== summary"
