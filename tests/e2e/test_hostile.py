@@ -83,9 +83,9 @@ def test_wide_pools_open_at_once(fields):
         pool(before, after, **fields) for before, after in itertools.pairwise(wide)
     ]
     content = writer.dumps(program_of(wide[0], wide[1:], steps))
-    start = time.perf_counter()
+    start = time.process_time()
     Model.from_bytes(content).close()
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 @pytest.mark.parametrize(

@@ -80,22 +80,22 @@ def resident() -> int:
 def test_a_small_file_that_wants_much_is_refused():
     content = chain(2, (1, 8, 2**13, 15000))
     assert len(content) < 1400
-    start, before = time.perf_counter(), resident()
+    start, before = time.process_time(), resident()
     with pytest.raises(
         ModelError, match=r"^net\.n8: takes 19\d{8} bytes .* limit of 1"
     ):
         Model.from_bytes(content, source="net.n8")
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     assert resident() - before < LITTLE
 
 
 def test_memory_is_not_touched_before_it_is_needed():
     content = chain(2, (1, 8, 2**13, 9000))
-    start, before = time.perf_counter(), resident()
+    start, before = time.process_time(), resident()
     with Model.from_bytes(content, max_bytes=2**31) as model, model.session():
         assert model.memory.arena > 2**30
         assert resident() - before < LITTLE
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 @pytest.mark.parametrize("limit", [0, -1, 2**63])
@@ -177,7 +177,7 @@ def test_a_model_beyond_the_address_space(count):
     content = star(count, shape)
     memory = measure(content)
     assert memory.arena == (count + 1) * (8 * 2**14 * 15000 + 64)
-    start, before = time.perf_counter(), resident()
+    start, before = time.process_time(), resident()
     if NARROW:
         wanted = (
             rf"^net\.n8: takes at least {memory.total()} bytes .* "
@@ -190,7 +190,7 @@ def test_a_model_beyond_the_address_space(count):
         with pytest.raises(ModelError, match="raise it"):
             Model.from_bytes(content, source="net.n8")
         Model.from_bytes(content, max_bytes=MAX_BYTES).close()
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     assert resident() - before < LITTLE
 
 

@@ -62,7 +62,7 @@ def test_samples_are_read_ahead_and_errors_come_in_their_place():
     ahead = prefetch(source())
     sample, digest = next(ahead)
     assert (sample.name, digest) == ("s0", samples(9)[0].digest)
-    for _ in range(100):
+    for _ in range(3000):
         if len(made) > 1:
             break
         time.sleep(0.01)
