@@ -4,10 +4,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levels import levels
-from neon8.compile import oracle, writer
-from neon8.runtime import Model
-from random_program import differing_bytes, random_inputs, random_program
+from agreement import agreed
+from random_program import random_inputs, random_program
 
 EXAMPLES = 6 * settings().max_examples
 
@@ -19,10 +17,4 @@ EXAMPLES = 6 * settings().max_examples
 )
 def test_library_equals_oracle(seed, threads):
     program = random_program(seed)
-    inputs = random_inputs(program, seed)
-    expected = oracle.run(program, inputs)
-    content = writer.dumps(program)
-    for isa in levels():
-        with Model.from_bytes(content, isa=isa) as model:
-            result = model.session(threads).run(inputs)
-        assert differing_bytes(result, expected) == {}, isa
+    agreed(program, random_inputs(program, seed), threads=[threads])

@@ -4,12 +4,10 @@
 import numpy as np
 import pytest
 
-from neon8.compile import oracle, writer
+from agreement import agreed
 from neon8.ir.program import Tensor
 from neon8.operators.indexed import Places
-from neon8.runtime import Model
 from programs import program, step
-from random_program import differing_bytes
 
 ROWS = 5
 WILD = (-(2**31), 2**31 - 1, -1, 0, ROWS, ROWS - 1, -ROWS, -ROWS - 1, 2**16, -(2**16))
@@ -72,9 +70,7 @@ def test_wild_indices(name, dtype):
         net = program(tensors, [op], " ".join(inputs), "y")
         given = {n: values(rng, inputs[n], dtype) for n in inputs}
         given["i"] = rng.choice(WILD, inputs["i"]).astype(np.int32)
-        with Model.from_bytes(writer.dumps(net)) as model, model.session() as session:
-            found = session.run(given)
-        assert differing_bytes(found, oracle.run(net, given)) == {}
+        agreed(net, given, isas=[None])
 
 
 def test_what_they_mean():
@@ -84,8 +80,7 @@ def test_what_they_mean():
     ends = [tensor("x", (1, ROWS), "int32"), tensor("i", (1, 10), "int32")]
     net = program([*ends, tensor("y", (1, 10), "int32")], [op], "x i", "y")
     x = np.arange(ROWS, dtype=np.int32)[None] * 10
-    with Model.from_bytes(writer.dumps(net)) as model, model.session() as session:
-        found = session.run({"x": x, "i": np.int32([WILD])})["y"]
+    found = agreed(net, {"x": x, "i": np.int32([WILD])})["y"]
     assert found.tolist() == [[0, 40, 40, 0, 40, 40, 0, 0, 40, 0]]
 
 
@@ -101,9 +96,7 @@ def test_the_best_of_all_values(dtype, reverse, function):
     for count in (1, 7, 300):
         tensors = [tensor("x", (4, 300), dtype), tensor("y", (4, count), "int32")]
         net = program(tensors, [op], "x", "y")
-        with Model.from_bytes(writer.dumps(net)) as model, model.session() as session:
-            found = session.run({"x": x})["y"]
-        assert np.array_equal(found, oracle.run(net, {"x": x})["y"])
+        found = agreed(net, {"x": x})["y"]
         for row, best in zip(x, found, strict=True):
             taken = row[best].astype(np.float64)
             taken = -taken if function == "maximum" else taken

@@ -3,12 +3,12 @@
 
 import gc
 import itertools
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from agreement import agreed
 from neon8 import ThreadPool
 from neon8.compile import oracle, writer
 from neon8.errors import ModelError, SetupError
@@ -40,12 +40,7 @@ def wide_program(kind, seed) -> Program:
 @pytest.mark.parametrize("kind", sorted(GROW))
 def test_steps_that_are_shared_give_the_same_bytes(kind):
     program = wide_program(kind, 5)
-    inputs = random_inputs(program, 6)
-    expected = oracle.run(program, inputs)
-    with Model.from_bytes(writer.dumps(program)) as model:
-        for threads in (2, 3, 5):
-            with model.session(threads) as session:
-                assert differing_bytes(session.run(inputs), expected) == {}
+    agreed(program, random_inputs(program, 6), threads=(2, 3, 5), isas=[None])
 
 
 def test_one_pool_serves_sessions_of_several_models():
@@ -94,13 +89,3 @@ def test_what_pools_and_sessions_refuse():
     pool.close()
     with pytest.raises(SetupError, match="the pool of threads has been closed"):
         model.session(pool=pool)
-
-
-def test_threads_sleep_while_nothing_runs():
-    program = wide_program("conv", 1)
-    inputs = random_inputs(program, 3)
-    with Model.from_bytes(writer.dumps(program)) as model, model.session(4) as session:
-        session.run(inputs)
-        start = time.process_time()
-        time.sleep(0.3)
-        assert time.process_time() - start < 0.1
