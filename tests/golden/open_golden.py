@@ -157,7 +157,8 @@ def template() -> Program:
         batch, _channels, height, width = shapes["image"]
         return program(batch, height, width)
 
-    return compile_open(openings(BOUNDS, {}), compile_at)
+    names = {"image": [f"image[{axis}]" for axis in range(4)]}
+    return compile_open(openings(BOUNDS, names), compile_at)
 
 
 def inputs(batch: int, height: int, width: int) -> dict[str, np.ndarray]:
