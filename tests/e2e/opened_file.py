@@ -25,12 +25,11 @@ class File:
     the name of its layer or tensor.
     """
 
-    def __init__(self, program) -> None:
-        """Compile it."""
+    def __init__(self, program, content=None) -> None:
+        """Take a copy of its bytes, or compile it."""
         self.program = program
-        self.bytes = bytearray(writer.dumps(program))
-        folder = library.find().parent
-        self.ffi = library.declarations(folder / library.RUNTIME.header)
+        self.bytes = bytearray(content or writer.dumps(program))
+        self.ffi = library.load().ffi
         self.at = self.ffi.from_buffer(self.bytes)
         self.header = self.part("struct n8_file_header *", 0)[0]
         self.tensors = self.part("struct n8_file_tensor *", self.header.tensors)
