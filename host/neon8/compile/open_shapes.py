@@ -99,7 +99,7 @@ def openings(
 ) -> Openings:
     """The symbols that a user wants.
 
-    names: of inputs, what their dimensions are called, as symbols_of() gives them;
+    names: of inputs, what their dimensions are called, "" for what has no name;
     dimensions of one name are one symbol.  usual: the shapes of inputs where a caller
     gives none, as far as they are within the bounds.  CompileError: bounds contradict.
     """
@@ -108,7 +108,10 @@ def openings(
     shapes: dict[str, tuple[int, ...]] = {}
     for name, dims in wanted.items():
         numbers = []
-        for axis, (key, size) in enumerate(zip(names[name], dims, strict=True)):
+        known = names.get(name, ())
+        for axis, size in enumerate(dims):
+            own = known[axis] if axis < len(known) else ""
+            key = own or f"{name}[{axis}]"
             if given.setdefault(key, size) != size:
                 text = f"dimension {key!r} is {given[key]} and {size} in --shape"
                 raise CompileError(f"{text}; it is one, so give it once")
