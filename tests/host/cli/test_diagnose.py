@@ -73,22 +73,6 @@ def test_one_sample_tells_no_error(tiny, capsys):
     assert re.search(r" int16 +[+-]\d+\.\d+ +- +\d+\.\d+ +\d+\.\d+\n", text)
 
 
-def test_remedies_are_commands_to_paste(tiny, tmp_path, found, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = set()
-    for each in found.remedies:
-        name, line = each.how.split()[1], each.how
-        if "ranges.json" in line:
-            line, held = line.split("  # which holds ")
-            (tmp_path / "ranges.json").write_text(held)
-        words = shlex.split(line.replace("CALIBRATION_DATA", str(tiny.data)), True)
-        words[words.index("-o") + 1] = str(tmp_path / "out")
-        assert words[:3] == ["neon8", name, str(tiny.onnx)]
-        assert main(words[1:]) == 0
-        done.add(name)
-    assert done == {"calibrate", "compile"}
-
-
 def test_commands_have_shapes_and_preprocessing_again(tmp_path, capsys, monkeypatch):
     """Each of them runs: without --shape none would."""
     monkeypatch.chdir(tmp_path)

@@ -43,7 +43,7 @@ def step(**more):
     return f'{HEAD}{MODEL}, "steps": [{{{fields}}}]}}'
 
 
-def test_its_figures_are_those_of_evaluate(whole, files):
+def test_its_figures_are_those_of_evaluate_and_of_the_file(whole, files):
     found = neon8.evaluate_model(files.n8, files.data, reference=files.model)
     assert whole.evaluation == found
     assert whole.figure("top1").value == found.top1
@@ -51,6 +51,11 @@ def test_its_figures_are_those_of_evaluate(whole, files):
     assert whole.figure("agreement").low == found.agreement_range.low
     assert whole.figure("sqnr").value == found.outputs[0].judged_db
     assert whole.figure("f1") is None
+    assert whole.figure("size").value == files.n8.stat().st_size
+    with neon8.Model.open(files.n8) as model:
+        assert whole.figure("memory").value == model.memory.total()
+        macs = sum(step.macs for step in model.steps)
+        assert whole.figure("macs").value == macs
 
 
 def test_each_command_shows_its_figure(whole, capsys):
@@ -63,14 +68,6 @@ def test_each_command_shows_its_figure(whole, capsys):
 def test_the_command_of_the_diagnosis_repeats_it(whole, capsys):
     text = succeed(capsys, *whole.diagnose.split()[1:], "--json")
     assert json.loads(text)["sqnr_db"] == whole.diagnosis.sqnr_db
-
-
-def test_size_and_memory_are_those_of_the_file(whole, files):
-    with neon8.Model.open(files.n8) as model:
-        assert whole.figure("size").value == files.n8.stat().st_size
-        assert whole.figure("memory").value == model.memory.total()
-        macs = sum(step.macs for step in model.steps)
-        assert whole.figure("macs").value == macs
 
 
 def test_a_layer_has_all_that_is_known_of_it(whole, files):

@@ -141,9 +141,12 @@ class Board(Closable):
         """A JSON object that the runner writes."""
         return parsed(self.name, self.call(words, given))
 
-    def _run(self, words: Sequence[object], given: bytes = b"") -> Answer:
+    def _run(
+        self, words: Sequence[object], given: bytes = b"", *, before: str = ":"
+    ) -> Answer:
         line = shlex.join([*self._link.prefix, f"./{RUNNER}", *map(str, words)])
-        return self._link.execute(f"cd {shlex.quote(self._folder)} && {line}", given)
+        place = shlex.quote(self._folder)
+        return self._link.execute(f"cd {place} && {before} && {line}", given)
 
     def _checked(self, answer: Answer) -> bytes:
         """Its output.  LostError: the folder has gone."""
@@ -242,8 +245,7 @@ class Board(Closable):
         program = path.read_bytes()
         self._files[RUNNER] = program
         self._send(RUNNER, program)
-        self._link.execute(f"chmod 700 {shlex.quote(f'{place}/{RUNNER}')}")
-        first = self._run(["digest"])
+        first = self._run(["digest"], before=f"chmod 700 {RUNNER}")
         if first.status:
             text = f"{path.parent.name}/{RUNNER} does not run there: "
             text += last_line(first.said)

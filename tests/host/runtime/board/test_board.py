@@ -65,14 +65,14 @@ def test_outputs_come_back(request, way, machine):
     assert board.runs() < 20, "samples were not sent in batches"
 
 
-def test_shapes_of_their_own(ssh_board):
+def test_shapes_of_their_own(adb_board):
     made = np.random.default_rng(1)
     inputs = [
         {"image": made.random((n, 3, 6, 6 + 2 * n), np.float32)} for n in (1, 2, 3, 1)
     ]
     with Model.open(OPEN) as model, model.session() as session:
         wanted = [session.run(each) for each in inputs]
-    same(run(ssh_board.target, inputs, OPEN), wanted)
+    same(run(adb_board.target, inputs, OPEN), wanted)
 
 
 def test_dropped_connection_resumes(ssh_board):
@@ -245,15 +245,15 @@ def test_damage_on_the_way_back(ssh_board):
         ssh_board.hook("")
 
 
-def test_other_bytes_are_an_error(ssh_board, monkeypatch):
+def test_other_bytes_are_an_error(adb_board, monkeypatch):
     inputs, wanted = samples(SMALL, 1)
-    with BoardModel.open(SMALL, ssh_board.target, "") as model:
+    with BoardModel.open(SMALL, adb_board.target, "") as model:
         name = next(iter(wanted[0]))
         other = {n: a.copy() for n, a in wanted[0].items()}
         other[name].flat[3] += 1
         monkeypatch.setattr(model, "_run_there", lambda _: other)
         with pytest.raises(
-            ModelError, match=f"output '{name}' of ssh:board differs .*3"
+            ModelError, match=f"output '{name}' of adb:board differs .*3"
         ):
             model.run(inputs[0])
 

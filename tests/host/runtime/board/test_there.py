@@ -15,13 +15,6 @@ TRIED = {"methods": ("mse",), "schemes": ("auto", "symmetric")}
 
 
 @pytest.fixture
-def target(request):
-    if request.param == "ssh":
-        return request.getfixturevalue("ssh_board").target
-    return request.param
-
-
-@pytest.fixture
 def looked_at(monkeypatch):
     """The names of what was compared, by who is asked for it."""
     seen = []
@@ -34,10 +27,9 @@ def looked_at(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("target", ["ssh", "armv7"], indirect=True)
-def test_diagnosis_looks_at_every_tensor(tiny, target, looked_at):
+def test_diagnosis_looks_at_every_tensor(tiny, looked_at):
     found = diagnose_model(
-        tiny.onnx, tiny.table, tiny.data, top=0, target=target, **DATA
+        tiny.onnx, tiny.table, tiny.data, top=0, target="armv7", **DATA
     )
     plain = diagnose_model(tiny.onnx, tiny.table, tiny.data, top=0, **DATA)
     assert found == plain
@@ -46,20 +38,19 @@ def test_diagnosis_looks_at_every_tensor(tiny, target, looked_at):
     assert len(names) >= len(found.tensors)
 
 
-@pytest.mark.parametrize("target", ["ssh", "aarch64"], indirect=True)
-def test_comparison_runs_every_setting_there(tiny, target, looked_at):
+def test_comparison_runs_every_setting_there(tiny, looked_at):
     observed = observe_model(tiny.onnx, tiny.data, **DATA)
-    found = compare(observed, tiny.onnx, tiny.data, target=target, **TRIED, **DATA)
+    found = compare(observed, tiny.onnx, tiny.data, target="aarch64", **TRIED, **DATA)
     assert found == compare(observed, tiny.onnx, tiny.data, **TRIED, **DATA)
     outputs = len(found.rows) * 3
     assert len(looked_at) == outputs
 
 
-def test_commands_say_so(tiny, ssh_board, tmp_path, capsys):
-    where = ["--limit", "1", "--target", ssh_board.target]
+def test_commands_say_so(tiny, adb_board, tmp_path, capsys):
+    where = ["--limit", "1", "--target", adb_board.target]
     words = ["diagnose", tiny.onnx, tiny.table, "--data", tiny.data, "--top", "0"]
     assert main([*map(str, words), *where]) == 0
-    said = "ssh:board: all tensors of all samples have the bytes of this PC\n"
+    said = "adb:board: all tensors of all samples have the bytes of this PC\n"
     assert capsys.readouterr().out.endswith(said)
     calib = tmp_path / "x.calib"
     assert (
@@ -68,11 +59,11 @@ def test_commands_say_so(tiny, ssh_board, tmp_path, capsys):
     )
     words = ["compare", calib, tiny.onnx, "--data", tiny.data, "--methods", "mse"]
     assert main([*map(str, words), "--schemes", "auto", *where]) == 0
-    said = "ssh:board: the outputs of all settings have the bytes of this PC\n"
+    said = "adb:board: the outputs of all settings have the bytes of this PC\n"
     assert capsys.readouterr().out.endswith(said)
 
 
-def test_first_tensor_that_differs_is_named(tiny, ssh_board, monkeypatch):
+def test_first_tensor_that_differs_is_named(tiny, monkeypatch):
     ran = BoardModel._run_there
 
     def changed(self, arrays):
@@ -81,10 +72,7 @@ def test_first_tensor_that_differs_is_named(tiny, ssh_board, monkeypatch):
         return found
 
     monkeypatch.setattr(BoardModel, "_run_there", changed)
-    with pytest.raises(ModelError, match=r"output '.*' of ssh:board differs from that"):
+    with pytest.raises(ModelError, match=r"output '.*' of aarch64 differs from that"):
         diagnose_model(
-            *(tiny.onnx, tiny.table, tiny.data),
-            top=0,
-            limit=1,
-            target=ssh_board.target,
+            tiny.onnx, tiny.table, tiny.data, top=0, limit=1, target="aarch64"
         )
