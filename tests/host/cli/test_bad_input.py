@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input: exit status 2, one line that names the culprit, no file left behind."""
+"""Bad usage and input: status 2, one line that names the culprit, no file left."""
 
 import json
 import shlex
@@ -12,7 +12,23 @@ from command_lines import refuse
 SHAPE = (1, 3, 8, 8)
 CALIBRATE = "calibrate {tiny.onnx} --data {tiny.data} -o {new}"
 OBSERVE = "observe {tiny.onnx} --data {tiny.data} -o {new}"
+COMPILE = "compile {tiny.onnx} --scales {tiny.table} -o {new}"
 CASES = {
+    "": "COMMAND | --help",
+    "nonsense": "nonsense | --help",
+    "calibrate": "MODEL.onnx | --help",
+    f"{CALIBRATE} --limit 0": "--limit | --help",
+    f"{CALIBRATE} --skip -1": "--skip | --help",
+    f"{CALIBRATE} --limit {'9' * 5000}": "--limit | --help",
+    f"{CALIBRATE} --method luck": "luck | --help",
+    f"{CALIBRATE} --max-sqnr-loss 2": "means nothing without --fast: add that",
+    f"{COMPILE} --max-sqnr-loss 2": "without --accumulator-aware: add that",
+    f"{COMPILE} --max-sqnr-loss 0": "'0' is not a number | --help",
+    f"{COMPILE} --max-sqnr-loss nan": "'nan' is not | --help",
+    f"{COMPILE} --io int4": "int4 | --help",
+    "run {tiny.n8} --input {zeros} --cpu z80": "z80 | --help",
+    "convert {tiny.table} --to stone -o {new}": "stone | --help",
+    "inspect a b": "b | --help",
     "run {tiny.n8} --max-bytes 1000 --input {zeros}": "1000 | --max-bytes | tiny.n8",
     "run {tiny.n8} --max-bytes 1000 --input {zeros} --target aarch64": "1000 | tiny.n8",
     "run {tiny.n8} --max-bytes 1000 --input {zeros} --target armv7": "1000 | tiny.n8",
@@ -137,7 +153,7 @@ def files(tiny, tmp_path_factory):
     return {"tiny": tiny, "missing": folder / "missing", **paths}
 
 
-@pytest.mark.parametrize("line", CASES)
+@pytest.mark.parametrize("line", CASES, ids=lambda line: line[:90])
 def test_bad_input_gives_one_line(files, tmp_path, capsys, line):
     words = shlex.split(line.format(**files, new=tmp_path / "new"))
     said = refuse(capsys, *words)

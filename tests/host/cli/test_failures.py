@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad usage, full disks, hostile names and defects: always one line."""
+"""Full disks, hostile names and defects: always one line."""
 
 import subprocess
 import sys
@@ -17,33 +17,6 @@ from command_lines import (
 )
 from neon8.cli.main import main
 
-USAGE = [
-    ([], "COMMAND"),
-    (["nonsense"], "nonsense"),
-    (["calibrate"], "MODEL.onnx"),
-    (["calibrate", "m.onnx", "--data", "d", "-o", "t", "--limit", "0"], "--limit"),
-    (["calibrate", "m.onnx", "--data", "d", "-o", "t", "--skip", "-1"], "--skip"),
-    (
-        ["calibrate", "m.onnx", "--data", "d", "-o", "t", "--limit", "9" * 5000],
-        "--limit",
-    ),
-    (["calibrate", "m.onnx", "--data", "d", "-o", "t", "--method", "luck"], "luck"),
-    (["compile", "m.onnx", "--scales", "t", "-o", "m", "--io", "int4"], "int4"),
-    (["run", "m.n8", "--input", "x", "--cpu", "z80"], "z80"),
-    (["convert", "t.json", "--to", "stone", "-o", "t"], "stone"),
-    (["inspect", "a", "b"], "b"),
-    (["compile", "m.onnx", "-o", "m", "--max-sqnr-loss", "0"], "'0' is not a number"),
-    (["compile", "m.onnx", "-o", "m", "--max-sqnr-loss", "nan"], "'nan' is not"),
-    (["observe", "--until-stable", "m.onnx", "--data", "d", "-o", "t"], "'m.onnx' is"),
-]
-
-
-@pytest.mark.parametrize(("words", "says"), USAGE, ids=lambda value: str(value)[:60])
-def test_bad_usage_gives_one_line(capsys, words, says):
-    line = refuse(capsys, *words)
-    assert says in line
-    assert "--help" in line
-
 
 @pytest.mark.parametrize(
     "words", [("--isa", "neon"), ("--max-bytes", 9), ("--target", "aarch64")]
@@ -52,16 +25,6 @@ def test_kernels_are_chosen_for_models_only(tiny, capsys, words):
     for path in (tiny.onnx, tiny.table):
         line = refuse(capsys, "inspect", path, *words)
         assert f"{path}: {words[0]} is for an .n8 file" in line
-
-
-def test_a_limit_of_nothing(tiny, tmp_path, capsys):
-    words = compile_(tiny, tmp_path, tiny.table)
-    line = refuse(capsys, *words, "--max-sqnr-loss", "2")
-    assert "means nothing without --accumulator-aware: add that" in line
-    words = ("calibrate", tiny.onnx, "--data", tiny.data, "-o", tmp_path / "t.json")
-    line = refuse(capsys, *words, "--max-sqnr-loss", "2")
-    assert "means nothing without --fast: add that" in line
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_names_from_a_file_cannot_move_the_cursor(tiny, tmp_path, capsys):
