@@ -5,8 +5,9 @@ docs/howto/shell.md says how a shell learns of it.
 """
 
 import argparse
+import importlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -28,47 +29,15 @@ ENDINGS = {
 """Of files by the word that stands for them in --help, where it does not have them."""
 
 
-def _methods() -> Iterable[str]:
-    from neon8.settings.methods import ROWS
-
-    return ROWS
-
-
-def _levels() -> Iterable[str]:
-    from neon8.runtime.library import load
-    from neon8.runtime.model import usable_levels
-
-    return usable_levels(load())
-
-
-def _cores() -> Iterable[str]:
-    from neon8.profile.profile import PROCESSORS
-
-    return PROCESSORS
-
-
-def _boards() -> Iterable[str]:
-    from neon8.profile.boards import boards
-
-    return boards()
-
-
-def _kernels() -> Iterable[str]:
-    from neon8.profile.loops import cores, loops
-
-    found = {kernel for core in cores() for kernel in loops(core)}
-    return sorted(kernel.removeprefix("n8_") for kernel in found)
-
-
-KNOWN: dict[str, Callable[[], Iterable[str]]] = {
-    "solve.method": _methods,
-    "compare.methods": _methods,
-    "target.isa": _levels,
-    "profile.core": _cores,
-    "profile.board": _boards,
-    "kernel": _kernels,
+KNOWN = {
+    "solve.method": ("settings.methods", "ROWS"),
+    "compare.methods": ("settings.methods", "ROWS"),
+    "target.isa": ("runtime.model", "usable_levels"),
+    "profile.core": ("profile.profile", "PROCESSORS"),
+    "profile.board": ("profile.boards", "boards"),
+    "kernel": ("profile.loops", "kernels"),
 }
-"""The words of an option that are found when they are asked for."""
+"""The words of an option, by what has or finds them, loaded when they are asked for."""
 
 
 def script(shell: str) -> str:
@@ -95,7 +64,7 @@ def _completer(action: argparse.Action) -> object:
     stage, dot, name = action.dest.partition(".")
     choices = settings_of(STAGES[stage])[name].kind.choices if dot else None
     if choices or action.dest in KNOWN:
-        return partial(_words, KNOWN.get(action.dest), choices or ())
+        return partial(_words, action.dest, choices or ())
     word = str(action.metavar)
     ending = re.search(r"\.([a-z0-9]+)$", word)
     if word in ENDINGS or ending:
@@ -103,7 +72,9 @@ def _completer(action: argparse.Action) -> object:
     return SuppressCompleter()
 
 
-def _words(
-    known: Callable[[], Iterable[str]] | None, choices: Iterable[Any], **_asked: Any
-) -> list[str]:
-    return [str(word) for word in (known() if known else choices)]
+def _words(option: str, choices: Iterable[Any], **_asked: Any) -> list[str]:
+    words: Any = choices
+    if option in KNOWN:
+        module, name = KNOWN[option]
+        words = getattr(importlib.import_module(f"neon8.{module}"), name)
+    return [str(word) for word in (words() if callable(words) else words)]

@@ -198,7 +198,7 @@ def _library() -> Iterator[tuple[str, object]]:
     version = loaded.ffi.string(loaded.lib.n8_version()).decode()
     yield "library", str(loaded.path)
     yield "library version", version
-    usable = model.usable_levels(loaded)
+    usable = model.usable_levels()
     yield "levels that run here", text.Shown(", ".join(usable), usable)
     if version_of("pyelftools") is None or sys.platform != "linux":
         return

@@ -89,6 +89,12 @@ def loops(core: str) -> dict[str, Loop]:
         ) from error
 
 
+def kernels() -> list[str]:
+    """All that have a loop on some core, without n8_."""
+    found = {kernel for core in cores() for kernel in loops(core)}
+    return sorted(kernel.removeprefix("n8_") for kernel in found)
+
+
 GEMM = re.compile(r"n8_igemm_s8_(?:s8_add|s8|s32|f32)_(\w+?)(?:_a5[35])?")
 
 

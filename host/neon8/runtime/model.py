@@ -150,8 +150,9 @@ def levels(lib: Library) -> dict[str, int]:
     return {name.removeprefix("N8_ISA_").lower(): int(isa) for name, isa in ordered}
 
 
-def usable_levels(lib: Library) -> tuple[str, ...]:
+def usable_levels() -> tuple[str, ...]:
     """Those that this build has and this processor runs."""
+    lib = library.load()
 
     def refused(isa: int) -> bool:
         options = lib.ffi.new("struct n8_model_options *", {"isa": isa})
