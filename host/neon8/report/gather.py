@@ -116,7 +116,7 @@ def report_model(
     found = tuple(measure(path, other) for path, other in others)
     tensors = tensors_of(graph, scales, diagnosis, seen)
     files = (str(model), str(table), str(compiled), _path(data))
-    said = _Commands(files, here, settings, few)
+    said = _commands(files, here, settings, few)
     preprocess = loaded(settings.data.preprocess)
     folder = f"{Path(files[3]).parent}/" if files[3] != NO_PATH else ""
     show = partial(
@@ -132,15 +132,17 @@ def report_model(
         inputs=graph.inputs,
         outputs=graph.outputs,
         figures=(
-            *figures.of_evaluation(evaluation, said.evaluate),
-            *figures.of_model(facts.size, memory.total(), steps, said.inspect),
-            *figures.of_table(len(diagnosis.guards), said.inspect_table),
+            *figures.of_evaluation(evaluation, said["evaluate"]),
+            *figures.of_model(facts.size, memory.total(), steps, said["inspect"]),
+            *figures.of_table(
+                len(diagnosis.guards), shlex.join(["neon8", "inspect", files[1]])
+            ),
             *figures.of_predictions(predictions),
-            *figures.of_compared(found, said.report),
+            *figures.of_compared(found, said["report"]),
         ),
         evaluation=evaluation,
         diagnosis=diagnosis,
-        diagnose=said.diagnose,
+        diagnose=said["diagnose"],
         layers=layers_of(graph, scales, diagnosis, tensors, steps),
         taken=tuple(tensors[name] for name in graph.inputs if name in tensors),
         samples=tuple(map(show, book.kept())),
@@ -152,43 +154,27 @@ def report_model(
     )
 
 
-class _Commands:
-    """What shows the figures, ready to paste."""
-
-    def __init__(
-        self,
-        files: tuple[str, str, str, str],
-        here: Settings,
-        settings: Settings,
-        few: int,
-    ) -> None:
-        model, table, compiled, data = files
-        samples = ["--data", data]
-        again = partial(options_again, settings)
-        self.evaluate = shlex.join(
-            [
-                *("neon8", "evaluate", compiled, *samples),
-                *options_again(here, "network", "data", "evaluate", "judge"),
-            ]
-        )
-        limit = replace(settings.data, limit=None)
-        again_few = partial(options_again, replace(settings, data=limit))
-        self.diagnose = shlex.join(
-            [
-                *("neon8", "diagnose", model, table, *samples),
-                *again_few("network", "data", "judge", "diagnose"),
-                *("--limit", str(few)),
-            ]
-        )
-        self.inspect = shlex.join(["neon8", "inspect", compiled, *again("target")])
-        self.inspect_table = shlex.join(["neon8", "inspect", table])
-        stages = ("network", "data", "target", "evaluate", "judge", "diagnose")
-        self.report = shlex.join(
-            [
-                *("neon8", "report", model, table, compiled, *samples, *again(*stages)),
-                *("--compare", *map(str, settings.report.others), "-o", "report.html"),
-            ]
-        )
+def _commands(
+    files: tuple[str, str, str, str], here: Settings, settings: Settings, few: int
+) -> dict[str, str]:
+    """What shows the figures, by the word after neon8, ready to paste."""
+    model, table, compiled, data = files
+    samples = ("--data", data)
+    measured = ("network", "data", "evaluate", "judge")
+    part = replace(settings, data=replace(settings.data, limit=None))
+    looked = options_again(part, "network", "data", "judge", "diagnose")
+    stages = ("network", "data", "target", "evaluate", "judge", "diagnose")
+    others = ("--compare", *map(str, settings.report.others), "-o", "report.html")
+    lines = {
+        "evaluate": (compiled, *samples, *options_again(here, *measured)),
+        "diagnose": (model, table, *samples, *looked, "--limit", str(few)),
+        "inspect": (compiled, *options_again(settings, "target")),
+        "report": (
+            *(model, table, compiled, *samples),
+            *(*options_again(settings, *stages), *others),
+        ),
+    }
+    return {name: shlex.join(["neon8", name, *own]) for name, own in lines.items()}
 
 
 def _path(data: Data) -> str:
