@@ -55,20 +55,8 @@ def table(steps: Sequence[StepInfo]) -> list[text.Part]:
         for number, step in enumerate(steps)
     ]
     header = (
-        "",
-        "layer",
-        "operation",
-        "window",
-        "output",
-        "scheme",
-        "scale",
-        "kernel",
-        "MACs",
-        "packed",
-        "weights",
-        "acc bound",
-        "int16 depth",
-        "memory",
+        *("", "layer", "operation", "window", "output", "scheme", "scale", "kernel"),
+        *("MACs", "packed", "weights", "acc bound", "int16 depth", "memory"),
     )
     return [text.Table("steps", rows, header), "", *LEGEND]
 

@@ -87,13 +87,12 @@ class Sessions(Closable):
 
     __slots__ = ("_free", "_open", "_stack")
 
-    def __init__(self, first: Session, another: Callable[[], Session]) -> None:
-        """first: is there already.  another: opens one more."""
+    def __init__(self, another: Callable[[], Session]) -> None:
+        """another: opens one more."""
         self._open = another
         # The one that ran last has its memory in the cache; both ends are thread-safe.
-        self._free = deque([first])
+        self._free: deque[Session] = deque()
         self._stack = ExitStack()
-        self._stack.callback(first.close)
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once, in a session that no other thread has."""
@@ -167,7 +166,7 @@ def _opened(path: Path, where: TargetSettings) -> Iterator[Runner]:
         model: Model | BoardModel
         if where.target == NATIVE:
             model = stack.enter_context(Model.open(path, isa=isa, max_bytes=most_bytes))
-            sessions = stack.enter_context(Sessions(model.session(), model.session))
+            sessions = stack.enter_context(Sessions(model.session))
             most = model.memory.sessions(model.max_bytes)
             run, best, stop = sessions.run, None, lambda: None
         else:
