@@ -19,6 +19,12 @@ static float single(uint64_t bits) {
 void call_plain(const struct call *call) {
     const uint64_t *x = call->x;
     switch (call->signature) {
+#define CASE(signature, name)                                                                      \
+    case SIGNATURE_##signature:                                                                    \
+        ((n8_##name##_fn *)call->fn)(pointer(x[0]));                                               \
+        break;
+        CALL_STRUCTS(CASE)
+#undef CASE
     case SIGNATURE_QUANTIZE:
         ((n8_quantize_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2], single(call->v0),
                                      (int32_t)x[3], (int32_t)x[4], (int32_t)x[5]);
@@ -36,33 +42,9 @@ void call_plain(const struct call *call) {
                                            pointer(x[4]), (int32_t)x[5], (int32_t)x[6],
                                            (int32_t)x[7]);
         break;
-    case SIGNATURE_IGEMM:
-        ((n8_igemm_fn *)call->fn)(pointer(x[0]));
-        break;
-    case SIGNATURE_DEPTHWISE:
-        ((n8_depthwise_fn *)call->fn)(pointer(x[0]));
-        break;
-    case SIGNATURE_WINOGRAD:
-        ((n8_winograd_fn *)call->fn)(pointer(x[0]));
-        break;
-    case SIGNATURE_WINOGRAD_GEMM:
-        ((n8_winograd_gemm_fn *)call->fn)(pointer(x[0]));
-        break;
     case SIGNATURE_WINOGRAD_INPUT:
         ((n8_winograd_input_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]),
                                            (ptrdiff_t)x[3], (ptrdiff_t)x[4], (size_t)x[5]);
-        break;
-    case SIGNATURE_WINOGRAD_OUTPUT:
-        ((n8_winograd_output_fn *)call->fn)(pointer(x[0]));
-        break;
-    case SIGNATURE_POINTWISE:
-        ((n8_pointwise_fn *)call->fn)(pointer(x[0]));
-        break;
-    case SIGNATURE_POOL:
-        ((n8_pool_fn *)call->fn)(pointer(x[0]));
-        break;
-    case SIGNATURE_BLEND:
-        ((n8_blend_fn *)call->fn)(pointer(x[0]));
         break;
     case SIGNATURE_SOFTMAX:
         ((n8_softmax_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2]);
@@ -75,12 +57,6 @@ void call_plain(const struct call *call) {
         ((n8_tables_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],
                                    (size_t)x[4], pointer(x[5]));
         break;
-    case SIGNATURE_AFFINE:
-        ((n8_affine_fn *)call->fn)(pointer(x[0]));
-        break;
-    case SIGNATURE_LRN:
-        ((n8_lrn_fn *)call->fn)(pointer(x[0]));
-        break;
     case SIGNATURE_SUMS:
         ((n8_sums_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2]);
         break;
@@ -90,9 +66,6 @@ void call_plain(const struct call *call) {
     case SIGNATURE_TOP:
         ((n8_top_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2], pointer(x[3]),
                                 (int32_t)x[4], (int32_t)x[5]);
-        break;
-    case SIGNATURE_NORMALIZE:
-        ((n8_normalize_fn *)call->fn)(pointer(x[0]));
         break;
     case SIGNATURE_PLANES:
         ((n8_planes_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],
@@ -106,18 +79,6 @@ void call_plain(const struct call *call) {
     case SIGNATURE_DEQUANTIZE_S16:
         ((n8_dequantize_s16_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2],
                                            single(call->v0), (int32_t)x[3]);
-        break;
-    case SIGNATURE_ADD_S16:
-        ((n8_add_s16_fn *)call->fn)(pointer(x[0]));
-        break;
-    case SIGNATURE_INTERPOLATE:
-        ((n8_interpolate_fn *)call->fn)(pointer(x[0]));
-        break;
-    case SIGNATURE_OUTPUT:
-        ((n8_output_fn *)call->fn)(pointer(x[0]));
-        break;
-    case SIGNATURE_DEPTHWISE_S16:
-        ((n8_depthwise_s16_fn *)call->fn)(pointer(x[0]));
         break;
     case SIGNATURE_TRANSPOSE:
         ((n8_transpose_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],

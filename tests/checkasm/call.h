@@ -33,37 +33,43 @@
 #ifndef __ASSEMBLER__
 #include <stdint.h>
 
+// Calls whose argument is a struct of arguments.
+#define CALL_STRUCTS(STRUCT)                                                                       \
+    STRUCT(IGEMM, igemm)                                                                           \
+    STRUCT(DEPTHWISE, depthwise)                                                                   \
+    STRUCT(WINOGRAD, winograd)                                                                     \
+    STRUCT(WINOGRAD_GEMM, winograd_gemm)                                                           \
+    STRUCT(WINOGRAD_OUTPUT, winograd_output)                                                       \
+    STRUCT(POINTWISE, pointwise)                                                                   \
+    STRUCT(ADD_S16, add_s16)                                                                       \
+    STRUCT(INTERPOLATE, interpolate)                                                               \
+    STRUCT(OUTPUT, output)                                                                         \
+    STRUCT(DEPTHWISE_S16, depthwise_s16)                                                           \
+    STRUCT(POOL, pool)                                                                             \
+    STRUCT(BLEND, blend)                                                                           \
+    STRUCT(AFFINE, affine)                                                                         \
+    STRUCT(NORMALIZE, normalize)                                                                   \
+    STRUCT(LRN, lrn)
+
 enum signature {
     SIGNATURE_QUANTIZE,
     SIGNATURE_DEQUANTIZE,
     SIGNATURE_DEQUANTIZE_ACC,
     SIGNATURE_REQUANTIZE_ACC,
-    SIGNATURE_IGEMM,
-    SIGNATURE_DEPTHWISE,
-    SIGNATURE_WINOGRAD,
-    SIGNATURE_WINOGRAD_GEMM,
     SIGNATURE_WINOGRAD_INPUT,
-    SIGNATURE_WINOGRAD_OUTPUT,
-    SIGNATURE_POINTWISE,
-    SIGNATURE_POOL,
-    SIGNATURE_BLEND,
     SIGNATURE_SOFTMAX,
     SIGNATURE_TABLE,
     SIGNATURE_TABLES,
-    SIGNATURE_AFFINE,
-    SIGNATURE_LRN,
     SIGNATURE_SUMS,
     SIGNATURE_POWERS,
     SIGNATURE_TOP,
-    SIGNATURE_NORMALIZE,
     SIGNATURE_PLANES,
     SIGNATURE_TRANSPOSE,
     SIGNATURE_QUANTIZE_S16,
     SIGNATURE_DEQUANTIZE_S16,
-    SIGNATURE_ADD_S16,
-    SIGNATURE_INTERPOLATE,
-    SIGNATURE_OUTPUT,
-    SIGNATURE_DEPTHWISE_S16,
+#define SIGNATURE(signature, name) SIGNATURE_##signature,
+    CALL_STRUCTS(SIGNATURE)
+#undef SIGNATURE
 };
 
 typedef void any_fn(void);

@@ -200,54 +200,19 @@ static void check_under_fire(struct context *context, struct test_case *test) {
 // The arguments of a struct call, of any kind; `out` is the first member of each.
 union any_args {
     void *out;
-    struct n8_igemm_args igemm;
-    struct n8_depthwise_args depthwise;
-    struct n8_winograd_args winograd;
-    struct n8_winograd_gemm_args winograd_gemm;
-    struct n8_winograd_output_args winograd_output;
-    struct n8_pointwise_args pointwise;
-    struct n8_add_s16_args add_s16;
-    struct n8_interpolate_args interpolate;
-    struct n8_output_args output;
-    struct n8_depthwise_s16_args depthwise_s16;
-    struct n8_pool_args pool;
-    struct n8_blend_args blend;
-    struct n8_affine_args affine;
-    struct n8_lrn_args lrn;
+#define MEMBER(signature, name) struct n8_##name##_args name;
+    CALL_STRUCTS(MEMBER)
+#undef MEMBER
 };
 
+// 0 if a call has none.
 static size_t args_size(enum signature signature) {
     switch (signature) {
-    case SIGNATURE_IGEMM:
-        return sizeof(struct n8_igemm_args);
-    case SIGNATURE_DEPTHWISE:
-        return sizeof(struct n8_depthwise_args);
-    case SIGNATURE_WINOGRAD:
-        return sizeof(struct n8_winograd_args);
-    case SIGNATURE_WINOGRAD_GEMM:
-        return sizeof(struct n8_winograd_gemm_args);
-    case SIGNATURE_WINOGRAD_OUTPUT:
-        return sizeof(struct n8_winograd_output_args);
-    case SIGNATURE_POINTWISE:
-        return sizeof(struct n8_pointwise_args);
-    case SIGNATURE_ADD_S16:
-        return sizeof(struct n8_add_s16_args);
-    case SIGNATURE_INTERPOLATE:
-        return sizeof(struct n8_interpolate_args);
-    case SIGNATURE_OUTPUT:
-        return sizeof(struct n8_output_args);
-    case SIGNATURE_DEPTHWISE_S16:
-        return sizeof(struct n8_depthwise_s16_args);
-    case SIGNATURE_POOL:
-        return sizeof(struct n8_pool_args);
-    case SIGNATURE_BLEND:
-        return sizeof(struct n8_blend_args);
-    case SIGNATURE_AFFINE:
-        return sizeof(struct n8_affine_args);
-    case SIGNATURE_NORMALIZE:
-        return sizeof(struct n8_normalize_args);
-    case SIGNATURE_LRN:
-        return sizeof(struct n8_lrn_args);
+#define SIZE(signature, name)                                                                      \
+    case SIGNATURE_##signature:                                                                    \
+        return sizeof(struct n8_##name##_args);
+        CALL_STRUCTS(SIZE)
+#undef SIZE
     default:
         return 0;
     }
