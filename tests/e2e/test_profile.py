@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the time of a run goes: n8_session_profile."""
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def test_clock_is_read_between_all_parts(model, inputs, threads):
     told = []
 
     def tick(context):
-        told.append(context)
+        told.append((context, threading.get_ident()))
         return 10 * len(told)
 
     clock, context = ffi.callback("uint64_t (*)(void *)", tick), ffi.new("char *")
@@ -51,7 +52,7 @@ def test_clock_is_read_between_all_parts(model, inputs, threads):
         times = lib.n8_session_profile(out[0])[0 : steps + 3]
         first = run * (steps + 3) + 1
         assert list(times) == [10 * (first + i) for i in range(steps + 3)]
-    assert told == [context] * 2 * (steps + 3)
+    assert told == [(context, threading.get_ident())] * 2 * (steps + 3)
     lib.n8_session_destroy(out[0])
     wanted = model.session().run(inputs)
     for array, name in zip(results, model.outputs, strict=True):
