@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agreement import agreed
 from random_program import random_inputs, random_program
 
-EXAMPLES = 6 * settings().max_examples
+EXAMPLES = 4 * settings().max_examples
 
 
 @settings(max_examples=EXAMPLES)
