@@ -474,16 +474,14 @@ def _with_numbers(program: Program, change: Callable[[int], int]) -> Program:
     return replace(program, tensors=tensors, ops=tuple(ops))
 
 
-def at(template: Program, values: Mapping[str, int] | Sequence[int]) -> Program:
+def at(template: Program, values: Sequence[int]) -> Program:
     """The Program of fixed shapes where the symbols have these values.
 
-    values: by the name of the symbol, or in order.  CompileError: a size is too large.
+    CompileError: a size is too large.
     """
     found = template.open
     if found is None:
         return template
-    if isinstance(values, Mapping):
-        values = [values.get(each.name, each.usual) for each in found.symbols]
     sizes = evaluated(found.sizes, values)
     program = _with_numbers(template, lambda number: value(number, sizes))
     ops = list(program.ops)

@@ -69,7 +69,11 @@ def cut(
         return parts.has(tensor) and not tensor.hidden and not sealed(name)
 
     where = _where(graph, passes)
-    nodes = tuple(n for n in graph.nodes if where[n.output] == INSIDE)
+    rows = [
+        tuple(n for n in graph.nodes if where[n.output] == part)
+        for part in range(len(NAMES))
+    ]
+    nodes = rows[INSIDE]
     if not nodes:
         return None
     made = {name: where[n.output] for n in graph.nodes for name in n.outputs}
@@ -99,14 +103,8 @@ def cut(
         before=before,
         after=after,
         where=where,
-        counts=tuple(
-            sum(where[n.output] == part for n in graph.nodes)
-            for part in range(len(NAMES))
-        ),
-        macs=tuple(
-            sum(n.macs(graph) for n in graph.nodes if where[n.output] == part)
-            for part in range(len(NAMES))
-        ),
+        counts=tuple(map(len, rows)),
+        macs=tuple(sum(n.macs(graph) for n in row) for row in rows),
     )
 
 

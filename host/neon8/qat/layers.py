@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from neon8.qat.ranges import Ranges
-from neon8.qat.rounding import rounded_bias, rounded_weights
+from neon8.qat.rounding import BIAS, WEIGHT, rounded_rows
 from neon8.qat.writer import Writer
 from neon8.quant.weights import weight_scales
 
@@ -91,9 +91,10 @@ class Weighted(Layer):
         """As it will run, up to what statistics of a batch change."""
         weight, bias = self.folded()
         scales = torch.from_numpy(self.scales(weight, bias)).to(x.device)
-        y = self._apply(x, rounded_weights(weight, scales))
+        y = self._apply(x, rounded_rows(weight, scales, WEIGHT))
         if self.norm is None or self.frozen or not self.training:
-            return y + self._rows(rounded_bias(bias, scales * self.source.scale()), y)
+            unit = scales * self.source.scale()
+            return y + self._rows(rounded_rows(bias, unit, BIAS), y)
         return self._normalized(self._apply(x, self.weight), y)
 
     def _normalized(self, raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+WEIGHT, BIAS = 127.0, 2.0**31 - 1
+"""The largest levels of int8 weights and of an int32 bias."""
+
 
 class _Rounded(torch.autograd.Function):
     @staticmethod
@@ -57,16 +60,13 @@ def rounded(
     return result
 
 
-def rounded_weights(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """What is left of weights, as quant.weights.quantize_weights() rounds them.
+def rounded_rows(
+    values: torch.Tensor, scales: torch.Tensor, most: float
+) -> torch.Tensor:
+    """What is left of weights, as quantize_weights() rounds them, or of a bias.
 
-    values: (O, ...) float32.  scales: (O,) float64, float32 numbers.
+    values: (O, ...) float32.  scales: (O,) float64.  most: of the levels' sizes, as in
+    WEIGHT and BIAS.
     """
-    result: torch.Tensor = _RoundedRows.apply(values, scales, 127.0)
-    return result
-
-
-def rounded_bias(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """What is left of a bias that is an int32 with these scales, (O,), float64."""
-    result: torch.Tensor = _RoundedRows.apply(values, scales, 2.0**31 - 1)
+    result: torch.Tensor = _RoundedRows.apply(values, scales, most)
     return result

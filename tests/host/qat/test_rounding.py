@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from neon8.ir.program import Tensor
 from neon8.operators.reference import quantize
-from neon8.qat.rounding import rounded, rounded_bias, rounded_weights
+from neon8.qat.rounding import BIAS, WEIGHT, rounded, rounded_rows
 from neon8.quant.grid import Grid
 from neon8.quant.weights import quantize_weights
 
@@ -72,13 +72,13 @@ def test_weights_and_bias(shape):
     scales[0] /= 2  # saturates
     weight[1].flat[0] = F(2.5) * F(scales[1])
     values = torch.from_numpy(weight).requires_grad_()
-    got = rounded_weights(values, torch.from_numpy(scales))
+    got = rounded_rows(values, torch.from_numpy(scales), WEIGHT)
     levels = quantize_weights(weight, scales)
     rows = scales.astype(F).reshape(-1, *(1,) * (len(shape) - 1))
     assert np.array_equal(got.detach().numpy(), levels.astype(F) * rows)
     got.sum().backward()
     assert (values.grad == 1).all()
     bias = rng.normal(0, 9, shape[0]).astype(F)
-    got = rounded_bias(torch.from_numpy(bias), torch.from_numpy(scales * 0.013))
+    got = rounded_rows(torch.from_numpy(bias), torch.from_numpy(scales * 0.013), BIAS)
     want = np.rint(bias / (scales * 0.013)) * (scales * 0.013)
     assert np.array_equal(got.numpy(), want.astype(F))
