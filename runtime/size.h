@@ -19,6 +19,14 @@ static inline size_t n8_add(size_t a, size_t b) {
     return a >= SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
+static inline size_t n8_smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static inline size_t n8_larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
 // `count` strides, modulo what pointers have: as much as an image has where something is read
 // there.
 static inline ptrdiff_t n8_strides(ptrdiff_t stride, int64_t count) {

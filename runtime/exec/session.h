@@ -47,8 +47,7 @@ static inline const void *n8_in_pixel(const struct n8_session *session, const st
 
 static inline void *n8_out_pixel(const struct n8_session *session, const struct n8_step *step,
                                  size_t pixel) {
-    return n8_buffer(session, step->row.output) +
-           pixel * n8_output(session->model, step)->pixel_stride;
+    return n8_buffer(session, step->row.output) + pixel * step->out->pixel_stride;
 }
 
 // Bytes of a pixel that may be written: what pads it, too, unless the tensor is a slice, when

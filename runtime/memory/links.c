@@ -18,7 +18,7 @@ static void add_link(struct n8_sharing_plan *plan, const struct n8_link *link) {
 
 static bool may_write_over(const struct n8_model *model, const struct n8_step *step, size_t index) {
     const struct n8_tensor *in = n8_input(model, step, index);
-    const struct n8_tensor *out = n8_output(model, step);
+    const struct n8_tensor *out = step->out;
     return (step->placing & (index == 0 ? N8_OVER_FIRST : N8_OVER_SECOND)) != 0 &&
            in->dies == out->born && in->type == out->type &&
            memcmp(in->dims, out->dims, sizeof in->dims) == 0;

@@ -249,7 +249,7 @@ static bool lies_at(const struct n8_tensor *part, const struct n8_tensor *whole,
 static void clear_moves(struct n8_model *model) {
     for (size_t s = 0; s < model->facts.step_count; s++) {
         struct n8_step *step = &model->steps[s];
-        const struct n8_tensor *out = n8_output(model, step);
+        const struct n8_tensor *out = step->out;
         size_t pixel = 0;
         size_t byte = 0;
         bool done = step->row.input_count != 0;
@@ -259,7 +259,7 @@ static void clear_moves(struct n8_model *model) {
                     lies_at(n8_input(model, step, i), out, pixel, byte));
         }
         if (n8_view_of(model, step, &pixel, &byte)) {
-            done = done || lies_at(out, n8_input(model, step, 0), pixel, byte);
+            done = done || lies_at(out, step->in, pixel, byte);
         }
         if (done) {
             step->units = 0;

@@ -52,7 +52,9 @@ struct n8_step {
     const struct n8_operator *op;
     struct n8_file_op row; // as in the file, checked
     const char *name;
-    const uint32_t *inputs; // tensor numbers
+    const uint32_t *inputs;     // tensor numbers
+    const struct n8_tensor *in; // the first of them, or NULL
+    const struct n8_tensor *out;
     // What the operator's plan fills in.
     const char *kernel_name;
     size_t units;        // of work, each may run on another thread
@@ -113,11 +115,6 @@ static inline size_t n8_own_stride(const struct n8_tensor *tensor) {
 static inline const struct n8_tensor *n8_input(const struct n8_model *model,
                                                const struct n8_step *step, size_t index) {
     return &model->tensors[step->inputs[index]];
-}
-
-static inline const struct n8_tensor *n8_output(const struct n8_model *model,
-                                                const struct n8_step *step) {
-    return &model->tensors[step->row.output];
 }
 
 #endif // N8_MODEL_H

@@ -112,8 +112,7 @@ uint64_t n8_cost(const struct n8_model *model, const struct n8_step *step) {
     if (step->units == 0) {
         return 0;
     }
-    const struct n8_tensor *out = n8_output(model, step);
-    uint64_t bytes = (uint64_t)out->pixels * out->pixel_stride;
+    uint64_t bytes = (uint64_t)step->out->pixels * step->out->pixel_stride;
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(model, step, i);
         bytes += (uint64_t)in->pixels * in->pixel_stride;

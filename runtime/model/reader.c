@@ -335,7 +335,7 @@ static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t f
 // What holds for a field whatever the operator. Unused fields pass: they hold their defaults.
 static enum n8_status check_fields(const struct n8_reader *r, const struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
-    const struct n8_tensor *out = n8_output(r->model, step);
+    const struct n8_tensor *out = step->out;
     const struct n8_file_op plain = without_others(row, step->op->fields);
     if (memcmp(row, &plain, sizeof plain) != 0) {
         return n8_malformed(r, "a flag is unknown, or a field that it does not use is set");
@@ -370,7 +370,7 @@ static bool is_of(const struct n8_operator *op, enum n8_type type, enum n8_type 
 
 static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step *step) {
     const struct n8_operator *op = step->op;
-    const enum n8_type made = n8_output(r->model, step)->type;
+    const enum n8_type made = step->out->type;
     if (step->row.input_count < op->inputs.least || step->row.input_count > op->inputs.most) {
         return n8_malformed(r, "it has too few or too many inputs");
     }
@@ -394,8 +394,7 @@ static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step
         return n8_malformed(r, "its output is not of the type that it makes");
     }
     for (size_t i = 0; op->same_shape && i < step->row.input_count; i++) {
-        if (memcmp(n8_input(r->model, step, i)->dims, n8_output(r->model, step)->dims,
-                   sizeof(int32_t[4])) != 0) {
+        if (memcmp(n8_input(r->model, step, i)->dims, step->out->dims, sizeof(int32_t[4])) != 0) {
             return n8_malformed(r, "its inputs and output differ in shape");
         }
     }
@@ -432,8 +431,10 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     }
     *next_link += step->row.input_count;
     step->inputs = r->model->links + step->row.inputs;
+    step->in = step->row.input_count == 0 ? NULL : n8_input(r->model, step, 0);
+    step->out = &r->model->tensors[step->row.output];
     step->kernel_name = "scalar";
-    step->units = n8_output(r->model, step)->pixels;
+    step->units = step->out->pixels;
     N8_TRY(n8_resolve(r, step->row.kernel, 2));
     N8_TRY(n8_resolve(r, step->row.pad, 2));
     N8_TRY(n8_resolve(r, step->row.pad_end, 2));

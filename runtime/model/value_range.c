@@ -32,7 +32,7 @@ void n8_find_value_range(struct n8_reader *reader, const struct n8_step *step) {
         }
     }
     if (fields & N8_FIELD_TABLE) {
-        const struct n8_tensor *in = n8_input(reader->model, step, 0);
+        const struct n8_tensor *in = step->in;
         const int8_t *table = (const int8_t *)step->arrays[0] - INT8_MIN;
         out->value_lo = out->value_hi = table[in->value_lo];
         for (size_t i = 0; i < step->tables; i++, table += ENTRIES) {

@@ -6,6 +6,7 @@
 // are written out as int16, too.
 #include "move/widen.h"
 #include "ref/epilogue.h"
+#include "size.h"
 #include "step.h"
 
 #include <string.h>
@@ -17,12 +18,11 @@ enum {
 
 static bool is_broadcast(const struct n8_model *model, const struct n8_step *step, size_t index) {
     const struct n8_tensor *in = n8_input(model, step, index);
-    return memcmp(in->dims, n8_output(model, step)->dims, sizeof in->dims) != 0;
+    return memcmp(in->dims, step->out->dims, sizeof in->dims) != 0;
 }
 
 static bool has_s16(const struct n8_model *model, const struct n8_step *step) {
-    return n8_output(model, step)->type == N8_TYPE_S16 ||
-           n8_input(model, step, 0)->type == N8_TYPE_S16 ||
+    return step->out->type == N8_TYPE_S16 || step->in->type == N8_TYPE_S16 ||
            n8_input(model, step, 1)->type == N8_TYPE_S16;
 }
 
@@ -33,13 +33,12 @@ static bool is_written_out(const struct n8_model *model, const struct n8_step *s
 }
 
 enum n8_status n8_check_arithmetic(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    const int32_t *a = n8_input(reader->model, step, 0)->dims;
+    const int32_t *a = step->in->dims;
     const int32_t *b = n8_input(reader->model, step, 1)->dims;
     for (int axis = 0; axis < 4; axis++) {
         const int32_t most = a[axis] > b[axis] ? a[axis] : b[axis];
         if ((a[axis] != 1 && a[axis] != most) || (b[axis] != 1 && b[axis] != most) ||
-            out->dims[axis] != most) {
+            step->out->dims[axis] != most) {
             return n8_malformed(reader, "its inputs can not be broadcast to its output");
         }
     }
@@ -55,7 +54,7 @@ enum n8_status n8_check_multiply(struct n8_reader *reader, const struct n8_step 
 
 // Of the larger or smaller of two bytes: all share scale and zero point.
 enum n8_status n8_check_extreme(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     N8_TRY(n8_check_arithmetic(reader, step));
     for (size_t i = 0; i < OPERANDS; i++) {
         const struct n8_tensor *in = n8_input(reader->model, step, i);
@@ -85,79 +84,44 @@ static size_t piece_size(const struct n8_tensor *out, size_t size) {
     return n8_round_up(piece_pixels(out) * piece_stride(out) * size, N8_ALIGN);
 }
 
-// Of a value as the kernel sees it.
-static size_t kernel_size(const struct n8_model *model, const struct n8_step *step) {
-    return has_s16(model, step) ? sizeof(int16_t) : 1;
-}
-
-static void larger(const struct n8_pointwise_args *args) {
-    for (size_t i = 0; i < args->count; i++) {
-        args->out[i] = args->a[i] > args->b[i] ? args->a[i] : args->b[i];
+#define EXTREME(name, type_of_args, operation)                                                     \
+    static void name(const struct type_of_args *args) {                                            \
+        for (size_t i = 0; i < args->count; i++) {                                                 \
+            args->out[i] = args->a[i] operation args->b[i] ? args->a[i] : args->b[i];              \
+        }                                                                                          \
     }
-}
-
-static void smaller(const struct n8_pointwise_args *args) {
-    for (size_t i = 0; i < args->count; i++) {
-        args->out[i] = args->a[i] < args->b[i] ? args->a[i] : args->b[i];
-    }
-}
-
-static void larger_s16(const struct n8_add_s16_args *args) {
-    for (size_t i = 0; i < args->count; i++) {
-        args->out[i] = args->a[i] > args->b[i] ? args->a[i] : args->b[i];
-    }
-}
-
-static void smaller_s16(const struct n8_add_s16_args *args) {
-    for (size_t i = 0; i < args->count; i++) {
-        args->out[i] = args->a[i] < args->b[i] ? args->a[i] : args->b[i];
-    }
-}
+EXTREME(larger, n8_pointwise_args, >)
+EXTREME(smaller, n8_pointwise_args, <)
+EXTREME(larger_s16, n8_add_s16_args, >)
+EXTREME(smaller_s16, n8_add_s16_args, <)
 
 static void divide_s16(const struct n8_add_s16_args *args) {
     N8_POINTWISE(args, int16_t, n8_round_s16, (float)A / (float)B * a_scale)
 }
 
-// What computes a step with int16.
-struct kernel_s16 {
-    n8_add_s16_fn *run;
-    const char *name;
-};
-
-static struct kernel_s16 kernel_s16_of(const struct n8_kernels *kernels,
-                                       const struct n8_step *step) {
-    switch (step->row.kind) {
-    case N8_OP_ADD:
-        return (struct kernel_s16){kernels->add_s16, kernels->add_s16_name};
-    case N8_OP_MULTIPLY:
-        return (struct kernel_s16){kernels->multiply_s16, kernels->multiply_s16_name};
-    case N8_OP_DIVIDE:
-        return (struct kernel_s16){divide_s16, "divide"};
-    case N8_OP_MAXIMUM:
-        return (struct kernel_s16){larger_s16, "maximum"};
-    default:
-        return (struct kernel_s16){smaller_s16, "minimum"};
-    }
-}
-
-// What computes a step of int8.
+// What computes a step: of int8, or with an int16 tensor.
 struct kernel {
-    n8_pointwise_fn *run;
+    n8_pointwise_fn *s8;
+    n8_add_s16_fn *s16;
     const char *name;
 };
 
-static struct kernel kernel_of(const struct n8_kernels *kernels, const struct n8_step *step) {
+static struct kernel kernel_of(const struct n8_kernels *kernels, const struct n8_step *step,
+                               bool s16) {
     switch (step->row.kind) {
     case N8_OP_ADD:
-        return (struct kernel){kernels->add_s8, kernels->add_s8_name};
+        return (struct kernel){kernels->add_s8, kernels->add_s16,
+                               s16 ? kernels->add_s16_name : kernels->add_s8_name};
     case N8_OP_MULTIPLY:
-        return (struct kernel){kernels->multiply_s8, kernels->multiply_s8_name};
+        return (struct kernel){kernels->multiply_s8, kernels->multiply_s16,
+                               s16 ? kernels->multiply_s16_name : kernels->multiply_s8_name};
     case N8_OP_DIVIDE:
-        return (struct kernel){kernels->divide_s8, kernels->divide_s8_name};
+        return (struct kernel){kernels->divide_s8, divide_s16,
+                               s16 ? "divide" : kernels->divide_s8_name};
     case N8_OP_MAXIMUM:
-        return (struct kernel){larger, "maximum"};
+        return (struct kernel){larger, larger_s16, "maximum"};
     default:
-        return (struct kernel){smaller, "minimum"};
+        return (struct kernel){smaller, smaller_s16, "minimum"};
     }
 }
 
@@ -168,7 +132,7 @@ static size_t scales_count(const struct n8_tensor *out) {
 
 // Of channels that have scales of their own: the bytes of these, over and over.
 enum n8_status n8_pack_multiply(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     const size_t channels = (size_t)out->dims[1], stride = piece_stride(out);
     float *scales = memory;
     for (size_t i = 0; step->arrays[0] != NULL && i < channels; i++) {
@@ -184,11 +148,10 @@ enum n8_status n8_pack_multiply(struct n8_reader *reader, struct n8_step *step, 
 }
 
 enum n8_status n8_plan_arithmetic(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    const struct n8_kernels *kernels = &reader->model->kernels;
+    const struct n8_tensor *out = step->out;
     const bool s16 = has_s16(reader->model, step);
-    const size_t size = piece_size(out, kernel_size(reader->model, step));
-    step->kernel_name = s16 ? kernel_s16_of(kernels, step).name : kernel_of(kernels, step).name;
+    const size_t size = piece_size(out, s16 ? sizeof(int16_t) : 1);
+    step->kernel_name = kernel_of(&reader->model->kernels, step, s16).name;
     for (size_t i = 0; i < OPERANDS; i++) {
         step->scratch_size += is_written_out(reader->model, step, i) ? size : 0;
     }
@@ -276,42 +239,46 @@ static const uint8_t *written_out(struct operand *operand, const struct n8_tenso
     return operand->piece;
 }
 
-// A step by its int16 kernel, of `args` all but the pointers.
-static void run_s16(const struct n8_kernels *kernels, const struct n8_step *step,
-                    const struct n8_pointwise_args *args, int16_t *out, const int16_t *a,
-                    const int16_t *b) {
-    kernel_s16_of(kernels, step)
-        .run(&(struct n8_add_s16_args){
-            .out = out,
-            .a = a,
-            .b = b,
-            .count = args->count,
-            .scales = args->scales,
-            .a_scale = args->a_scale,
-            .b_scale = args->b_scale,
-            .slope = args->slope,
-            .a_zero_point = args->a_zero_point,
-            .b_zero_point = args->b_zero_point,
-            .zero_point = args->zero_point,
-            .lo = args->lo,
-            .hi = args->hi,
-        });
+// `args` for a kernel of int16, all but the pointers.
+static struct n8_add_s16_args of_s16(const struct n8_pointwise_args *args) {
+    return (struct n8_add_s16_args){
+        .count = args->count,
+        .scales = args->scales,
+        .a_scale = args->a_scale,
+        .b_scale = args->b_scale,
+        .slope = args->slope,
+        .a_zero_point = args->a_zero_point,
+        .b_zero_point = args->b_zero_point,
+        .zero_point = args->zero_point,
+        .lo = args->lo,
+        .hi = args->hi,
+    };
 }
 
 // A unit is a pixel.
 void n8_run_arithmetic(const struct n8_session *session, const struct n8_step *step, size_t begin,
                        size_t end, void *memory) {
     uint8_t *scratch = memory;
-    struct n8_pointwise_args args = {
-        .a_scale = step->row.scale, .b_scale = step->row.residual_scale, .slope = step->row.slope};
     const struct n8_model *model = session->model;
-    const struct n8_tensor *out = n8_output(model, step);
+    const struct n8_tensor *out = step->out;
+    struct n8_pointwise_args args = {
+        .scales = step->row.multiplier != 0 ? step->packed : NULL,
+        .a_scale = step->row.scale,
+        .b_scale = step->row.residual_scale,
+        .slope = step->row.slope,
+        .a_zero_point = step->in->zero_point,
+        .b_zero_point = n8_input(model, step, 1)->zero_point,
+        .zero_point = out->zero_point,
+        .lo = step->row.lo,
+        .hi = step->row.hi,
+    };
     const size_t area = (size_t)out->dims[2] * (size_t)out->dims[3];
     struct operand operands[OPERANDS] = {{.tensor = NULL}};
     size_t most = end - begin; // pixels at once
     bool whole = false;
     const bool s16 = has_s16(model, step);
-    const size_t size = kernel_size(model, step);
+    const size_t size = s16 ? sizeof(int16_t) : 1; // of a value as the kernel sees it
+    const struct kernel kernel = kernel_of(&model->kernels, step, s16);
     for (size_t i = 0; i < OPERANDS; i++) {
         struct operand *operand = &operands[i];
         operand->tensor = n8_input(model, step, i);
@@ -325,25 +292,16 @@ void n8_run_arithmetic(const struct n8_session *session, const struct n8_step *s
             operand->have = SIZE_MAX;
             whole = whole || operand->whole;
             scratch += piece_size(out, size);
-            most = most < piece_pixels(out) ? most : piece_pixels(out);
         }
     }
-    void *piece = s16 && out->type != N8_TYPE_S16 ? scratch : NULL; // of the output
-    if (step->row.multiplier != 0) {
-        args.scales = step->packed;
+    int16_t *piece = s16 && out->type != N8_TYPE_S16 ? (void *)scratch : NULL; // of the output
+    if (scratch != memory || piece != NULL || args.scales != NULL) {
+        most = n8_smaller(most, piece_pixels(out));
     }
-    if (piece != NULL || args.scales != NULL) {
-        most = most < piece_pixels(out) ? most : piece_pixels(out);
-    }
-    args.a_zero_point = operands[0].tensor->zero_point;
-    args.b_zero_point = operands[1].tensor->zero_point;
-    args.zero_point = out->zero_point;
-    args.lo = step->row.lo;
-    args.hi = step->row.hi;
     for (size_t p = begin; p < end;) {
-        size_t pixels = most < end - p ? most : end - p;
-        if (whole && pixels > area - p % area) {
-            pixels = area - p % area; // up to the end of the image
+        size_t pixels = n8_smaller(most, end - p);
+        if (whole) {
+            pixels = n8_smaller(pixels, area - p % area); // up to the end of the image
         }
         const struct n8_stretch stretch = n8_stretch_of(model, step, pixels);
         const size_t stride = stretch.count / stretch.pixels;
@@ -356,16 +314,19 @@ void n8_run_arithmetic(const struct n8_session *session, const struct n8_step *s
         void *to = n8_out_pixel(session, step, p);
         args.count = stretch.count;
         if (s16) {
-            int16_t *made = piece == NULL ? to : piece;
-            run_s16(&model->kernels, step, &args, made, values[0], values[1]);
+            struct n8_add_s16_args wide = of_s16(&args);
+            wide.out = piece == NULL ? to : piece;
+            wide.a = values[0];
+            wide.b = values[1];
+            kernel.s16(&wide);
             if (piece != NULL) {
-                n8_narrow(to, made, args.count, out->type);
+                n8_narrow(to, piece, args.count, out->type);
             }
         } else {
             args.out = to;
             args.a = values[0];
             args.b = values[1];
-            kernel_of(&model->kernels, step).run(&args);
+            kernel.s8(&args);
         }
         p += stretch.pixels;
     }

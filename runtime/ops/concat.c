@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum n8_status n8_check_concat(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     if (!n8_in_range(step->row.axis, 0, 3)) {
         return n8_malformed(reader, "its axis is not 0, 1, 2 or 3");
     }
@@ -29,7 +29,7 @@ enum n8_status n8_check_concat(struct n8_reader *reader, const struct n8_step *s
 // Channels lie side by side in every pixel; rows and columns do so in one image and one row.
 bool n8_piece_concat(const struct n8_model *model, const struct n8_step *step, size_t index,
                      size_t *pixel, size_t *byte) {
-    const struct n8_tensor *out = n8_output(model, step);
+    const struct n8_tensor *out = step->out;
     const int32_t axis = step->row.axis;
     if (index == 0) {
         *pixel = 0;
@@ -57,7 +57,7 @@ enum n8_status n8_plan_concat(struct n8_reader *reader, struct n8_step *step) {
 static void move_pixels(const struct n8_session *session, const struct n8_step *step, size_t input,
                         size_t start, size_t begin, size_t end) {
     const struct n8_tensor *in = n8_input(session->model, step, input);
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *out = step->out;
     const size_t width = (size_t)in->dims[3];
     const size_t size = n8_value_size(out);
     const size_t channel = step->row.axis == 1 ? start * size : 0;

@@ -10,10 +10,31 @@
 
 enum { INT16_COST = 2 }; // of a product with an int16 value or weight, in those of int8
 
+// A convolution: every output pixel's window lies where stride and padding put it, and none is
+// left out.
+static bool covers(const struct n8_file_op *row, int axis, int32_t in, int32_t out) {
+    const int64_t span = (int64_t)row->dilation[axis] * (row->kernel[axis] - 1) + 1;
+    const int64_t room = (int64_t)in + row->pad[axis] + row->pad_end[axis] - span;
+    return room >= 0 && room / row->stride[axis] + 1 == out;
+}
+
+// Groups and sizes of a convolution.
+enum n8_status n8_check_conv(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_file_op *row = &step->row;
+    const struct n8_tensor *in = step->in, *out = step->out;
+    if (row->groups < 1 || in->dims[1] % row->groups != 0 || out->dims[1] % row->groups != 0) {
+        return n8_malformed(reader, "its groups do not divide its channels");
+    }
+    if (in->dims[0] != out->dims[0] || !covers(row, 0, in->dims[2], out->dims[2]) ||
+        !covers(row, 1, in->dims[3], out->dims[3])) {
+        return n8_malformed(reader, "its output is not as large as it must be");
+    }
+    return N8_OK;
+}
+
 enum n8_status n8_check_conv2d(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const bool added = row->input_count == 2;
     const bool floats = out->type == N8_TYPE_F32;
     N8_TRY(n8_check_conv(reader, step));
@@ -69,8 +90,7 @@ static bool reads_exactly(const struct n8_step *step, const struct n8_tensor *in
 
 enum n8_status n8_plan_conv2d(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const struct n8_tensor *added = row->input_count == 2 ? n8_input(reader->model, step, 1) : NULL;
     const bool s8 = in->type == N8_TYPE_S8;
     const struct n8_conv2d_shape shape = {
@@ -159,9 +179,9 @@ void n8_run_conv2d(const struct n8_session *session, const struct n8_step *step,
                    size_t end, void *scratch) {
     struct n8_conv_io io = {
         .out = n8_out_buffer(session, step),
-        .out_stride = (ptrdiff_t)n8_output(session->model, step)->pixel_stride,
+        .out_stride = (ptrdiff_t)step->out->pixel_stride,
         .in = n8_in_buffer(session, step, 0),
-        .in_stride = (ptrdiff_t)n8_input(session->model, step, 0)->pixel_stride,
+        .in_stride = (ptrdiff_t)step->in->pixel_stride,
     };
     if (step->row.input_count == 2) {
         io.residual = n8_in_buffer(session, step, 1);

@@ -33,31 +33,24 @@ struct packing {
 
 static struct packing packing_of(const struct n8_model *model, const struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
-    const struct n8_tensor *in = n8_input(model, step, 0);
-    const struct n8_tensor *out = n8_output(model, step);
-    struct packing p = {.groups = is_depthwise(row, in, out) ? 1 : (size_t)row->groups};
-    p.outputs = (size_t)out->dims[1] / p.groups;
-    p.depth = (size_t)(in->dims[1] / row->groups);
+    struct packing p = {.groups = is_depthwise(row, step->in, step->out) ? 1 : (size_t)row->groups};
+    p.outputs = (size_t)step->out->dims[1] / p.groups;
+    p.depth = (size_t)(step->in->dims[1] / row->groups);
     p.taps = n8_mul((size_t)row->kernel[0], (size_t)row->kernel[1]);
     p.blocks = n8_pieces(p.outputs, LANES);
     p.block = n8_mul(LANES, n8_add(1, n8_mul(p.taps, p.depth)));
     return p;
 }
 
-enum n8_status n8_check_conv2d_f32(struct n8_reader *reader, const struct n8_step *step) {
-    return n8_check_conv(reader, step);
-}
-
 enum n8_status n8_plan_conv2d_f32(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     const struct packing p = packing_of(reader->model, step);
     const size_t channels = (size_t)out->dims[1];
     const size_t weights = n8_mul(channels, n8_mul(p.taps, p.depth));
     N8_TRY(n8_read_array(reader, row->bias_f32, channels, sizeof(float), &step->arrays[1]));
     N8_TRY(n8_read_array(reader, row->values, weights, sizeof(float), &step->arrays[0]));
-    step->kernel_name =
-        is_depthwise(row, n8_input(reader->model, step, 0), out) ? "depthwise_f32_c" : "conv_f32_c";
+    step->kernel_name = is_depthwise(row, step->in, out) ? "depthwise_f32_c" : "conv_f32_c";
     step->packed_size = n8_mul(n8_mul(p.groups * p.blocks, p.block), sizeof(float));
     step->units = n8_pieces(out->pixels, TILE);
     step->macs = (uint64_t)out->pixels * weights;
@@ -96,8 +89,7 @@ struct tile {
 
 static struct tile tile_at(const struct n8_session *session, const struct n8_step *step,
                            size_t pixel) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const size_t width = (size_t)out->dims[3];
     const size_t height = (size_t)out->dims[2];
     const size_t area = (size_t)in->dims[2] * (size_t)in->dims[3];
@@ -193,9 +185,8 @@ static void sum_block(float acc[TILE][LANES], const struct tile *t, const struct
 
 void n8_run_conv2d_f32(const struct n8_session *session, const struct n8_step *step, size_t begin,
                        size_t end, void *scratch) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct packing p = packing_of(session->model, step);
-    const bool depthwise = is_depthwise(&step->row, in, n8_output(session->model, step));
+    const bool depthwise = is_depthwise(&step->row, step->in, step->out);
     for (size_t unit = begin; unit < end; unit++) {
         const struct tile tile = tile_at(session, step, unit * TILE);
         const float *block = step->packed;
@@ -204,8 +195,8 @@ void n8_run_conv2d_f32(const struct n8_session *session, const struct n8_step *s
             const size_t first = b % p.blocks * LANES;
             const size_t lanes = p.outputs - first < LANES ? p.outputs - first : LANES;
             float acc[TILE][LANES];
-            sum_block(acc, &tile, step, in, &p, block, depthwise ? first : group * p.depth, lanes,
-                      depthwise);
+            sum_block(acc, &tile, step, step->in, &p, block, depthwise ? first : group * p.depth,
+                      lanes, depthwise);
             for (size_t i = 0; i < tile.count; i++) {
                 float *out = n8_out_pixel(session, step, unit * TILE + i);
                 for (size_t j = 0; j < lanes; j++) {

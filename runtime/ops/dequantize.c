@@ -11,11 +11,10 @@
 enum { PLANES = 8 }; // that are laid out before they become floats
 
 enum n8_status n8_plan_dequantize(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     const struct n8_kernels *kernels = &reader->model->kernels;
-    step->kernel_name = n8_input(reader->model, step, 0)->type == N8_TYPE_S16
-                            ? kernels->dequantize_s16_f32_name
-                            : kernels->dequantize_s8_f32_name;
+    step->kernel_name = step->in->type == N8_TYPE_S16 ? kernels->dequantize_s16_f32_name
+                                                      : kernels->dequantize_s8_f32_name;
     step->units = out->caller ? n8_piece_count(out) : out->pixels;
     return N8_OK;
 }
@@ -44,8 +43,7 @@ static void dequantize_row(const struct n8_kernels *kernels, const struct n8_ten
 static void dequantize_piece(const struct n8_session *session, const struct n8_step *step,
                              struct n8_piece at) {
     const struct n8_kernels *kernels = &session->model->kernels;
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const size_t area = out->pixels / (size_t)out->dims[0];
     const size_t channels = (size_t)out->dims[1];
     const uint8_t *from = n8_in_pixel(session, step, 0, at.image * area + at.first);
@@ -75,11 +73,10 @@ static void dequantize_piece(const struct n8_session *session, const struct n8_s
 static void dequantize_pixels(const struct n8_session *session, const struct n8_step *step,
                               size_t begin, size_t end) {
     const struct n8_kernels *kernels = &session->model->kernels;
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
-    const size_t channels = (size_t)out->dims[1];
+    const struct n8_tensor *in = step->in;
+    const size_t channels = (size_t)step->out->dims[1];
     const size_t used = channels * n8_value_size(in);
-    if (out->slice || channels > N8_PIECE / 2 || in->pixel_stride == used) {
+    if (step->out->slice || channels > N8_PIECE / 2 || in->pixel_stride == used) {
         const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
         for (size_t p = begin; p < end; p += stretch.pixels) {
             dequantize(kernels, in, n8_out_pixel(session, step, p),
@@ -100,13 +97,12 @@ static void dequantize_pixels(const struct n8_session *session, const struct n8_
 // A unit is a piece of an output that stays with the caller, with all its channels, else a pixel.
 void n8_run_dequantize(const struct n8_session *session, const struct n8_step *step, size_t begin,
                        size_t end, void *scratch) {
-    const struct n8_tensor *out = n8_output(session->model, step);
-    if (!out->caller) {
+    if (!step->out->caller) {
         dequantize_pixels(session, step, begin, end);
         return;
     }
     for (size_t unit = begin; unit < end; unit++) {
-        dequantize_piece(session, step, n8_piece_at(out, unit));
+        dequantize_piece(session, step, n8_piece_at(step->out, unit));
     }
 }
 

@@ -27,7 +27,7 @@ static size_t count_of(const struct n8_tensor *out) {
 }
 
 enum n8_status n8_check_gather(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     const float fill = step->row.fill;
     const bool s32 = out->type == N8_TYPE_S32;
     const float lo = s32 ? -0x1p24f : (float)out->lo, hi = s32 ? 0x1p24f : (float)out->hi;
@@ -35,12 +35,11 @@ enum n8_status n8_check_gather(struct n8_reader *reader, const struct n8_step *s
                                  : !(fill >= lo && fill <= hi) || fill != (float)(int32_t)fill) {
         return n8_malformed(reader, "its fill is no value of its output");
     }
-    return n8_check_moved(reader, n8_input(reader->model, step, 0), out);
+    return n8_check_moved(reader, step->in, out);
 }
 
 enum n8_status n8_plan_gather(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     N8_TRY(
         n8_read_array(reader, step->row.indices, count_of(out), sizeof(int32_t), &step->arrays[0]));
     const uint8_t *next = step->arrays[0]; // aligned to nothing
@@ -48,7 +47,7 @@ enum n8_status n8_plan_gather(struct n8_reader *reader, struct n8_step *step) {
         for (int32_t i = 0; i < out->dims[axis]; i++, next += sizeof(int32_t)) {
             int32_t at;
             memcpy(&at, next, sizeof at);
-            if (!n8_in_range(at, NONE, in->dims[axis] - 1)) {
+            if (!n8_in_range(at, NONE, step->in->dims[axis] - 1)) {
                 return n8_malformed(reader, "an index is outside its input");
             }
         }
@@ -76,8 +75,7 @@ static int32_t first_of(const uint8_t **list, int32_t count) {
 // Some channels of neighbouring pixels, as of a split: whole rows, and of several images all.
 bool n8_view_gather(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
                     size_t *byte) {
-    const struct n8_tensor *in = n8_input(model, step, 0);
-    const struct n8_tensor *out = n8_output(model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const uint8_t *list = step->arrays[0]; // of the file: nothing is packed yet
     int32_t first[4];
     bool neighbours = true;
@@ -97,13 +95,11 @@ bool n8_view_gather(const struct n8_model *model, const struct n8_step *step, si
 }
 
 enum n8_status n8_pack_gather(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
     struct lists *lists = memory;
     const uint8_t *from = step->arrays[0];
     struct entry *list = lists->entries;
     for (int axis = 0; axis < 4; axis++) {
-        const int32_t count = out->dims[axis];
+        const int32_t count = step->out->dims[axis];
         int32_t runs = 0;
         for (int32_t i = count - 1; i >= 0; i--) {
             memcpy(&list[i].at, from + (size_t)i * sizeof(int32_t), sizeof(int32_t));
@@ -114,7 +110,7 @@ enum n8_status n8_pack_gather(struct n8_reader *reader, struct n8_step *step, vo
             runs += !on;
         }
         if (axis == 1) {
-            lists->pixels = list[0].at == 0 && list[0].run == count && count == in->dims[1];
+            lists->pixels = list[0].at == 0 && list[0].run == count && count == step->in->dims[1];
             lists->scattered = count / runs < 8;
         }
         list += count;
@@ -206,8 +202,7 @@ static void take_row(const struct row *row, uint8_t *to, const uint8_t *from) {
 // A unit is a row of the output. One that is like the row before it is copied from there.
 void n8_run_gather(const struct n8_session *session, const struct n8_step *step, size_t begin,
                    size_t end, void *scratch) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const struct lists *lists = step->packed;
     const size_t height = (size_t)out->dims[2];
     const struct entry *images = lists->entries;

@@ -8,10 +8,9 @@
 enum { ENTRIES = 256, CHANNELS = 3 };
 
 enum n8_status n8_check_image(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     const int32_t last[4] = {out->dims[0], out->dims[2], out->dims[3], out->dims[1]};
-    if (memcmp(in->dims, last, sizeof last) != 0) {
+    if (memcmp(step->in->dims, last, sizeof last) != 0) {
         return n8_malformed(reader, "its input is not N H W C where its output is N C H W");
     }
     return N8_OK;
@@ -22,7 +21,7 @@ static size_t entries_of(const struct n8_tensor *out) {
 }
 
 enum n8_status n8_plan_image(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     step->kernel_name = "table";
     step->tables = (size_t)out->dims[1];
     step->packed_size = entries_of(out);
@@ -48,9 +47,9 @@ static inline __attribute__((always_inline)) void look_up(int8_t *restrict to, s
 
 void n8_run_image(const struct n8_session *session, const struct n8_step *step, size_t begin,
                   size_t end, void *scratch) {
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *out = step->out;
     const size_t channels = (size_t)out->dims[1];
-    const uint8_t *from = session->inputs[n8_input(session->model, step, 0)->input];
+    const uint8_t *from = session->inputs[step->in->input];
     int8_t *to = n8_out_pixel(session, step, begin);
     from += begin * channels;
     if (channels == CHANNELS) { // a constant, for speed

@@ -50,13 +50,13 @@ enum n8_status n8_plan_indexed(struct n8_reader *reader, struct n8_step *step) {
     }
     const bool puts = step->row.input_count == 3;
     const size_t count = (size_t)places.count;
-    fits = lies(n8_input(model, step, 0), places.outer, rows_of(&places), places.inner) &&
+    fits = lies(step->in, places.outer, rows_of(&places), places.inner) &&
            lies(n8_input(model, step, 1), places.by_outer ? places.outer : 1,
                 n8_mul(count, (size_t)places.parts), places.by_inner ? places.inner : 1);
-    const struct n8_tensor *out = n8_output(model, step);
+    const struct n8_tensor *out = step->out;
     if (puts) {
         fits = fits && lies(n8_input(model, step, 2), places.outer, count, places.inner) &&
-               memcmp(n8_input(model, step, 0)->dims, out->dims, sizeof out->dims) == 0;
+               memcmp(step->in->dims, out->dims, sizeof out->dims) == 0;
     } else {
         fits = fits && lies(out, places.outer, count, places.inner);
     }
@@ -66,11 +66,6 @@ enum n8_status n8_plan_indexed(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = "copy";
     step->units = puts ? (size_t)places.outer : n8_mul((size_t)places.outer, count);
     step->packed_size = sizeof places;
-    return N8_OK;
-}
-
-enum n8_status n8_pack_indexed(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    memcpy(memory, step->arrays[0], sizeof(struct places));
     return N8_OK;
 }
 
@@ -89,11 +84,11 @@ static size_t row_of(const struct places *places, const int32_t *index) {
 
 // What moves values keeps their scale.
 enum n8_status n8_check_take(struct n8_reader *reader, const struct n8_step *step) {
-    return n8_check_moved(reader, n8_input(reader->model, step, 0), n8_output(reader->model, step));
+    return n8_check_moved(reader, step->in, step->out);
 }
 
 enum n8_status n8_check_put(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     const bool quantized = out->type != N8_TYPE_F32 && out->type != N8_TYPE_S32;
     const uint32_t function = step->row.function;
     const bool moves = function == N8_FUNCTION_NONE || function == N8_FUNCTION_MINIMUM ||
@@ -146,7 +141,7 @@ static struct work work_of(const struct n8_session *session, const struct n8_ste
                              places->by_inner ? places->inner : 1),
         .others =
             blocks_of(n8_buffer(session, others), &model->tensors[others], count, places->inner),
-        .size = n8_value_size(n8_output(model, step)),
+        .size = n8_value_size(step->out),
         .run = places->by_inner ? 1 : (size_t)places->inner,
     };
     work.indices.row *= places->by_inner && places->inner > 1 ? 1 : (size_t)places->parts;
@@ -222,7 +217,7 @@ void n8_run_put(const struct n8_session *session, const struct n8_step *step, si
                 size_t end, void *scratch) {
     const struct work work = work_of(session, step);
     const struct places *places = work.places;
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
+    const struct n8_tensor *in = step->in;
     const uint8_t *given = n8_in_buffer(session, step, 0);
     const size_t count = (size_t)places->count;
     const size_t pixels = in->pixels / (size_t)places->outer;

@@ -2,16 +2,12 @@
 //
 // A function of single values as straight lines, (26), where the input or the output is int16. Its
 // kernel sees int16 only.
-#include "move/widen.h"
 #include "step.h"
-
-#include <string.h>
 
 enum {
     MOST_SHIFT = 15,
     MOST_FRACTION = 8,
     LINE = 2 * sizeof(int16_t),
-    PIECE = 256, // values that are widened or narrowed at once
 };
 
 // The ends of what the input can hold, of int8 those of the type.
@@ -44,8 +40,7 @@ static int32_t shift_of(const struct n8_step *step) {
 }
 
 enum n8_status n8_check_interpolate(struct n8_reader *reader, const struct n8_step *step) {
-    if (n8_input(reader->model, step, 0)->type == N8_TYPE_S8 &&
-        n8_output(reader->model, step)->type == N8_TYPE_S8) {
+    if (step->in->type == N8_TYPE_S8 && step->out->type == N8_TYPE_S8) {
         return n8_malformed(reader, "neither its input nor its output is int16");
     }
     if (shift_of(step) < 0) {
@@ -55,58 +50,32 @@ enum n8_status n8_check_interpolate(struct n8_reader *reader, const struct n8_st
 }
 
 enum n8_status n8_plan_interpolate(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const size_t lines = ((size_t)(most(in) - least(in)) >> shift_of(step)) + 1;
+    const size_t lines = ((size_t)(most(step->in) - least(step->in)) >> shift_of(step)) + 1;
     step->kernel_name = reader->model->kernels.interpolate_s16_name;
     step->packed_size = lines * LINE;
     return n8_read_array(reader, step->row.table, lines, LINE, &step->arrays[0]);
 }
 
-enum n8_status n8_pack_interpolate(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    memcpy(memory, step->arrays[0], step->packed_size);
-    return N8_OK;
-}
-
-// `count` values that follow one another.
-static void interpolate(const struct n8_session *session, const struct n8_step *step, uint8_t *to,
-                        const uint8_t *from, size_t count) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
-    const size_t in_size = n8_value_size(in), out_size = n8_value_size(out);
-    const bool s16 = in->type == N8_TYPE_S16 && out->type == N8_TYPE_S16;
-    int16_t piece[PIECE];
-    struct n8_interpolate_args args = {
+static void interpolate(const struct n8_session *session, const struct n8_step *step, int16_t *out,
+                        const int16_t *in, size_t count) {
+    session->model->kernels.interpolate_s16(&(struct n8_interpolate_args){
+        .out = out,
+        .in = in,
+        .count = count,
         .lines = step->packed,
-        .in_lo = least(in),
-        .in_hi = most(in),
-        .lo = out->lo,
-        .hi = out->hi,
+        .in_lo = least(step->in),
+        .in_hi = most(step->in),
+        .lo = step->out->lo,
+        .hi = step->out->hi,
         .shift = shift_of(step),
-        .fraction = fraction_of(out),
-    };
-    for (size_t done = 0; done < count; done += args.count) {
-        args.count = s16 || count - done < PIECE ? count - done : PIECE;
-        args.in = in->type == N8_TYPE_S16 ? (const int16_t *)(const void *)(from + done * in_size)
-                                          : piece;
-        args.out = out->type == N8_TYPE_S16 ? (int16_t *)(void *)(to + done * out_size) : piece;
-        if (args.in == piece) {
-            n8_widen(piece, from + done, args.count, N8_TYPE_S8);
-        }
-        session->model->kernels.interpolate_s16(&args);
-        if (args.out == piece) {
-            n8_narrow(to + done, piece, args.count, N8_TYPE_S8);
-        }
-    }
+        .fraction = fraction_of(step->out),
+    });
 }
 
 // A unit is a pixel.
 void n8_run_interpolate(const struct n8_session *session, const struct n8_step *step, size_t begin,
                         size_t end, void *scratch) {
-    const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
-    for (size_t p = begin; p < end; p += stretch.pixels) {
-        interpolate(session, step, n8_out_pixel(session, step, p), n8_in_pixel(session, step, 0, p),
-                    stretch.count);
-    }
+    n8_run_s16(session, step, begin, end, interpolate);
 }
 
 const struct n8_operator n8_op_interpolate = {

@@ -27,8 +27,7 @@ enum n8_status n8_plan_lrn(struct n8_reader *reader, struct n8_step *step) {
 }
 
 enum n8_status n8_pack_lrn(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     struct parameters p;
     memcpy(&p, step->arrays[0], sizeof p);
     if (!ok(&p)) {

@@ -111,13 +111,12 @@ static N8_ONCE enum n8_status check_product(struct n8_reader *reader, const stru
     if ((int64_t)product->depth * 127 * 256 > INT32_MAX) {
         return n8_malformed(reader, "it adds up more products than int32 was proved to hold");
     }
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    if (!is_inside(product, FIRST, n8_input(reader->model, step, 0)) ||
+    if (!is_inside(product, FIRST, step->in) ||
         !is_inside(product, SECOND, n8_input(reader->model, step, 1)) ||
-        !is_inside(product, OUT, out)) {
+        !is_inside(product, OUT, step->out)) {
         return n8_malformed(reader, "its matrices reach beyond a tensor");
     }
-    if (!is_whole(product, out)) {
+    if (!is_whole(product, step->out)) {
         return n8_malformed(reader, "its matrices are not each value of its output once");
     }
     if (!is_along_channels(product, FIRST) || !is_along_channels(product, OUT)) {
@@ -127,15 +126,14 @@ static N8_ONCE enum n8_status check_product(struct n8_reader *reader, const stru
 }
 
 enum n8_status n8_check_matmul(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
     const struct n8_tensor *second = n8_input(reader->model, step, 1);
-    if (n8_input(reader->model, step, 0)->type != N8_TYPE_S8 || second->type != N8_TYPE_S8) {
+    if (step->in->type != N8_TYPE_S8 || second->type != N8_TYPE_S8) {
         return n8_malformed(reader, "an operand of a matrix product is not int8");
     }
     if (second->zero_point != 0) {
         return n8_malformed(reader, "its second operand has a zero point");
     }
-    if (out->type == N8_TYPE_F32 && (step->row.lo != -128 || step->row.hi != 127)) {
+    if (step->out->type == N8_TYPE_F32 && (step->row.lo != -128 || step->row.hi != 127)) {
         return n8_malformed(reader, "it makes float32 and has a clamp");
     }
     return N8_OK;
@@ -177,30 +175,16 @@ static size_t pieces_of(const struct n8_conv *conv, size_t matrices) {
 }
 
 enum n8_status n8_plan_matmul(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *first = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *first = step->in;
+    const struct n8_tensor *out = step->out;
     struct product product;
     N8_TRY(n8_read_array(reader, step->row.indices, 1, sizeof product, &step->arrays[0]));
     memcpy(&product, step->arrays[0], sizeof product);
     N8_TRY(check_product(reader, step, &product));
-    const struct n8_conv2d_shape shape = {
-        .batch = 1,
-        .in_height = product.rows,
-        .in_width = 1,
-        .in_channels = product.depth < LEAST_DEPTH ? LEAST_DEPTH : product.depth,
-        .out_height = product.rows,
-        .out_width = 1,
-        .out_channels = product.columns,
-        .kernel_height = 1,
-        .kernel_width = 1,
-        .stride_height = 1,
-        .stride_width = 1,
-        .dilation_height = 1,
-        .dilation_width = 1,
-        .groups = 1,
-        .in_lo = first->value_lo,
-        .in_hi = first->value_hi,
-    };
+    const int32_t depth = product.depth < LEAST_DEPTH ? LEAST_DEPTH : product.depth;
+    struct n8_conv2d_shape shape = n8_matrix_shape(product.rows, depth, product.columns);
+    shape.in_lo = first->value_lo;
+    shape.in_hi = first->value_hi;
     static const float one = 1.0f; // which stands for arrays of scratch memory
     const struct n8_conv2d_epilogue epilogue = {
         .type = out->type,
@@ -351,8 +335,7 @@ static void pack_matrix(const struct n8_session *session, const struct n8_step *
 void n8_run_matmul(const struct n8_session *session, const struct n8_step *step, size_t begin,
                    size_t end, void *scratch) {
     const struct product *product = step->packed;
-    const struct n8_tensor *first = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *first = step->in;
     const size_t pieces = step->units / matrices_of(product);
     struct n8_conv conv;
     size_t packed = SIZE_MAX;
@@ -365,8 +348,9 @@ void n8_run_matmul(const struct n8_session *session, const struct n8_step *step,
             packed = number;
         }
         const struct n8_conv_io io = {
-            .out = (uint8_t *)n8_out_buffer(session, step) + matrix_at(product, OUT, number, out),
-            .out_stride = stride_of(product, OUT, OUTER, out),
+            .out = (uint8_t *)n8_out_buffer(session, step) +
+                   matrix_at(product, OUT, number, step->out),
+            .out_stride = stride_of(product, OUT, OUTER, step->out),
             .in = (const int8_t *)n8_in_buffer(session, step, 0) +
                   matrix_at(product, FIRST, number, first),
             .in_stride = stride_of(product, FIRST, OUTER, first),

@@ -102,20 +102,17 @@ enum n8_status n8_plan_permute(struct n8_reader *reader, struct n8_step *step) {
 }
 
 enum n8_status n8_pack_permute(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     if (out->last && out->caller) {
         step->units = 0;
         step->kernel_name = "none";
     }
-    return step->packed_size == 0
-               ? N8_OK
-               : plan_order(reader, step, n8_input(reader->model, step, 0), out, memory);
+    return step->packed_size == 0 ? N8_OK : plan_order(reader, step, step->in, out, memory);
 }
 
 void n8_run_permute(const struct n8_session *session, const struct n8_step *step, size_t begin,
                     size_t end, void *scratch) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     if (out->last) {
         const size_t pixel = (size_t)out->dims[1] * n8_value_size(out);
         const uint8_t *from = session->inputs[out->input];

@@ -1,35 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Max and average pooling, (9): the taps of each window that lie inside the input go to a
-// kernel as pointers to pixels; pool_s16.h has those of int16 and of averages in float32.
+// Max and average pooling, (9) and (20): the taps of each window that lie inside the input go to a
+// kernel as pointers to pixels; pool_rare.h has those of int16 and of float32.
 #include "step.h"
 
-#include "pool_s16.h"
+#include "pool_rare.h"
 #include "size.h"
 #include "window.h"
 
-enum { MAX_TAPS_S16 = 1 << 15 }; // 2^15 * 65535 < 2^31
+enum {
+    MAX_TAPS = 1 << 23,     // 2^23 * 255 < 2^31: the sum of an average pool fits int32
+    MAX_TAPS_S16 = 1 << 15, // 2^15 * 65535 < 2^31
+};
 
-// Of int16, or an average in float32.
-static bool is_rare(const struct n8_model *model, const struct n8_step *step) {
-    return n8_input(model, step, 0)->type == N8_TYPE_S16 ||
-           n8_output(model, step)->type == N8_TYPE_F32;
+static bool is_max(const struct n8_step *step) {
+    return step->row.kind == N8_OP_MAX_POOL || step->row.kind == N8_OP_MAX_POOL_F32;
+}
+
+// Of int16, or with float32.
+static bool is_rare(const struct n8_step *step) {
+    return step->in->type == N8_TYPE_S16 || step->out->type == N8_TYPE_F32;
+}
+
+// True if every window along one axis has a tap inside the input. A file may ask this of
+// thousands of axes of a million windows each, so the windows are not looked at one by one.
+static bool covers(const struct n8_file_op *row, int axis, int32_t in, int32_t out) {
+    const int64_t stride = row->stride[axis];
+    const int64_t dilation = row->dilation[axis];
+    const int64_t pad = row->pad[axis];
+    if ((pad + dilation - 1) / dilation >= row->kernel[axis] || (out - 1) * stride - pad >= in) {
+        return false; // the first window ends before the input, or the last starts after it
+    }
+    // Windows that start in the padding: of those that share their first tap inside, the last
+    // has it deepest. Their depths repeat after `dilation` windows.
+    const int64_t starts = (pad + stride - 1) / stride;
+    const int64_t count = starts < out ? starts : out;
+    for (int64_t o = 0; o < count && o < dilation; o++) {
+        const int64_t tap = (pad - o * stride + dilation - 1) / dilation;
+        const int64_t last = (pad - (tap - 1) * dilation - 1) / stride;
+        o = last < count ? last : count - 1;
+        if (o * stride - pad + tap * dilation >= in) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum n8_status n8_check_pool(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_file_op *row = &step->row;
+    const struct n8_tensor *in = step->in, *out = step->out;
+    if (in->dims[0] != out->dims[0] || in->dims[1] != out->dims[1]) {
+        return n8_malformed(reader, "its output has another batch or channels");
+    }
+    if ((int64_t)row->kernel[0] * row->kernel[1] > MAX_TAPS) {
+        return n8_malformed(reader, "its window has more than 2^23 taps");
+    }
+    if (!covers(row, 0, in->dims[2], out->dims[2]) || !covers(row, 1, in->dims[3], out->dims[3])) {
+        return n8_malformed(reader, "a window has no tap inside the input");
+    }
+    return N8_OK;
 }
 
 enum n8_status n8_check_max_pool(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    if (in->type != out->type) {
+    if (step->in->type != step->out->type) {
         return n8_malformed(reader, "its output is not of the type that it makes");
     }
     N8_TRY(n8_check_pool(reader, step));
-    return n8_check_same_scale(reader, in, out);
+    return n8_check_same_scale(reader, step->in, step->out);
 }
 
 // M of (9) for a window of one tap and for one of all, as of a convolution.
 enum n8_status n8_check_average_pool(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const int64_t taps = (int64_t)step->row.kernel[0] * step->row.kernel[1];
     const bool real = out->type == N8_TYPE_F32; // whose scale is 1
     const double ratio = (double)in->scale / (double)out->scale;
@@ -67,12 +109,17 @@ static size_t channels_of_unit(const struct n8_tensor *out) {
 
 enum n8_status n8_plan_pool(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_kernels *kernels = &reader->model->kernels;
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    const bool max = step->row.kind == N8_OP_MAX_POOL, rare = is_rare(reader->model, step);
-    step->kernel_name = max ? (rare ? "max" : kernels->maxpool_s8_name)
-                            : (rare ? "average" : kernels->avgpool_s8_name);
-    step->scratch_size = scratch_size(n8_input(reader->model, step, 0), step);
+    const struct n8_tensor *out = step->out;
+    const bool max = is_max(step), rare = is_rare(step);
+    step->scratch_size = scratch_size(step->in, step);
     step->units = out->pixels * n8_pieces((size_t)out->dims[1], channels_of_unit(out));
+    if (step->in->type == N8_TYPE_F32) {
+        step->macs = (uint64_t)n8_value_count(out) * (uint64_t)step->row.kernel[0] *
+                     (uint64_t)step->row.kernel[1];
+    } else {
+        step->kernel_name = max ? (rare ? "max" : kernels->maxpool_s8_name)
+                                : (rare ? "average" : kernels->avgpool_s8_name);
+    }
     return N8_OK;
 }
 
@@ -104,14 +151,13 @@ struct place {
 void n8_run_pool(const struct n8_session *session, const struct n8_step *step, size_t begin,
                  size_t end, void *scratch) {
     const struct n8_file_op *row = &step->row;
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const size_t channels = (size_t)out->dims[1];
     const size_t few = channels_of_unit(out);
     const size_t pieces = n8_pieces(channels, few);
     const size_t width = (size_t)out->dims[3];
     const size_t height = (size_t)out->dims[2];
-    const bool rare = is_rare(session->model, step), max = row->kind == N8_OP_MAX_POOL;
+    const bool rare = is_rare(step), max = is_max(step), floats = in->type == N8_TYPE_F32;
     struct n8_pool_args args = {
         .rows = scratch,
         .in_zero_point = in->zero_point,
@@ -130,7 +176,7 @@ void n8_run_pool(const struct n8_session *session, const struct n8_step *step, s
         const size_t image = at.image * (size_t)in->dims[2] * (size_t)in->dims[3];
         const int8_t *pixels = n8_in_pixel(session, step, 0, image);
         args.taps = point_taps(row, in, pixels + channel * n8_value_size(in), &wy, &wx, scratch);
-        args.channels = channels - channel < few ? channels - channel : few;
+        args.channels = n8_smaller(channels - channel, few);
         if (count != wy.count * wx.count) {
             count = wy.count * wx.count;
             args.multiplier = (float)((double)in->scale / ((double)out->scale * (double)count));
@@ -138,6 +184,8 @@ void n8_run_pool(const struct n8_session *session, const struct n8_step *step, s
         args.out = (int8_t *)n8_out_pixel(session, step, pixel) + channel * n8_value_size(out);
         if (!rare) {
             (max ? session->model->kernels.maxpool_s8 : session->model->kernels.avgpool_s8)(&args);
+        } else if (floats) {
+            n8_pool_f32(&args, max, max ? 1.0f : (float)count);
         } else if (max) {
             n8_max_s16(&args);
         } else {
@@ -157,21 +205,18 @@ void n8_run_pool(const struct n8_session *session, const struct n8_step *step, s
     }
 }
 
-const struct n8_operator n8_op_max_pool = {
-    .name = "max_pool",
-    .types = {N8_TYPE_S8, N8_TYPE_S8},
-    .inputs = {1, 1},
-    .fields = N8_FIELD_WINDOW | N8_FIELD_CLAMP,
-    .moves = true,
-    .s16 = true,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-};
+#define POOL(symbol, in_type, out_type, more_fields, its_moves, its_s16)                           \
+    const struct n8_operator n8_op_##symbol = {                                                    \
+        .name = #symbol,                                                                           \
+        .types = {in_type, out_type},                                                              \
+        .inputs = {1, 1},                                                                          \
+        .fields = N8_FIELD_WINDOW | (more_fields),                                                 \
+        .moves = (its_moves),                                                                      \
+        .s16 = (its_s16),                                                                          \
+        .placing = N8_READS_SLICES | N8_WRITES_SLICES,                                             \
+    }
 
-const struct n8_operator n8_op_average_pool = {
-    .name = "average_pool",
-    .types = {N8_TYPE_S8, 0},
-    .inputs = {1, 1},
-    .fields = N8_FIELD_WINDOW | N8_FIELD_COUNT_PAD | N8_FIELD_CLAMP,
-    .s16 = true,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-};
+POOL(max_pool, N8_TYPE_S8, N8_TYPE_S8, N8_FIELD_CLAMP, true, true);
+POOL(average_pool, N8_TYPE_S8, 0, N8_FIELD_COUNT_PAD | N8_FIELD_CLAMP, false, true);
+POOL(max_pool_f32, N8_TYPE_F32, N8_TYPE_F32, 0, false, false);
+POOL(average_pool_f32, N8_TYPE_F32, N8_TYPE_F32, N8_FIELD_COUNT_PAD, false, false);

@@ -17,11 +17,10 @@ static bool has_planes(const struct n8_tensor *in) {
 
 // A unit is a piece of planes, with all its channels, or else a pixel.
 enum n8_status n8_plan_quantize(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const struct n8_tensor *in = step->in;
     const struct n8_kernels *kernels = &reader->model->kernels;
-    step->kernel_name = n8_output(reader->model, step)->type == N8_TYPE_S16
-                            ? kernels->quantize_f32_s16_name
-                            : kernels->quantize_f32_s8_name;
+    step->kernel_name = step->out->type == N8_TYPE_S16 ? kernels->quantize_f32_s16_name
+                                                       : kernels->quantize_f32_s8_name;
     step->units = has_planes(in) ? n8_piece_count(in) : in->pixels;
     return N8_OK;
 }
@@ -47,8 +46,7 @@ static void quantize_row(const struct n8_kernels *kernels, const struct n8_tenso
 static void quantize_planes(const struct n8_session *session, const struct n8_step *step,
                             size_t begin, size_t end) {
     const struct n8_kernels *kernels = &session->model->kernels;
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const uint8_t *base = session->inputs[in->input];
     const size_t area = in->pixels / (size_t)in->dims[0];
     const size_t channels = (size_t)in->dims[1];
@@ -76,7 +74,7 @@ static void quantize_planes(const struct n8_session *session, const struct n8_st
 static void quantize_pixels(const struct n8_session *session, const struct n8_step *step,
                             const uint8_t *from, size_t stride, size_t begin, size_t end) {
     const struct n8_kernels *kernels = &session->model->kernels;
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *out = step->out;
     const size_t channels = (size_t)out->dims[1];
     const bool dense = stride == channels * sizeof(float) && channels <= N8_PIECE;
     const size_t at_once = dense ? N8_PIECE / channels : 1;
@@ -102,7 +100,7 @@ static void quantize_pixels(const struct n8_session *session, const struct n8_st
 
 void n8_run_quantize(const struct n8_session *session, const struct n8_step *step, size_t begin,
                      size_t end, void *scratch) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
+    const struct n8_tensor *in = step->in;
     if (has_planes(in)) {
         quantize_planes(session, step, begin, end);
     } else if (in->input >= 0) {

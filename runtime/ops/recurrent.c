@@ -28,14 +28,13 @@ static size_t gates_of(const struct n8_step *step) {
 }
 
 static struct sizes sizes_of(const struct n8_model *model, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(model, step, 0);
-    const struct n8_tensor *out = n8_output(model, step);
+    const struct n8_tensor *in = step->in;
     return (struct sizes){
         .steps = (size_t)in->onnx_dims[0],
         .batch = (size_t)in->onnx_dims[1],
         .input = (size_t)in->onnx_dims[2],
-        .directions = (size_t)out->onnx_dims[1],
-        .hidden = (size_t)out->onnx_dims[3],
+        .directions = (size_t)step->out->onnx_dims[1],
+        .hidden = (size_t)step->out->onnx_dims[3],
         .gates = gates_of(step),
         .states = step->row.kind == N8_OP_LSTM ? 2 : 1,
     };
@@ -50,11 +49,10 @@ static size_t weights_of(const struct sizes *s) {
 }
 
 enum n8_status n8_check_recurrent(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     const struct sizes s = sizes_of(reader->model, step);
     const size_t rows = (size_t)out->onnx_dims[0];
-    if (in->rank != 3 || out->rank != 4 || (rows != s.steps && rows != s.steps + s.states) ||
+    if (step->in->rank != 3 || out->rank != 4 || (rows != s.steps && rows != s.steps + s.states) ||
         (size_t)out->onnx_dims[2] != s.batch || s.directions > 2 || s.input > MOST ||
         s.hidden > MOST || (uint64_t)rows_of(&s) * (s.input + s.hidden) > INT32_MAX) {
         return n8_malformed(reader, "its sequence and its output do not fit");
@@ -144,22 +142,8 @@ static size_t block_of(const struct sizes *s) {
 static enum n8_status plan_part(const struct n8_model *model, const struct n8_step *step,
                                 const struct sizes *s, enum part part, struct n8_conv *conv) {
     const int32_t pixels = part == PART_W ? (int32_t)block_of(s) : 1;
-    const struct n8_conv2d_shape shape = {
-        .batch = 1,
-        .in_height = pixels,
-        .in_width = 1,
-        .in_channels = (int32_t)columns_of(s, part),
-        .out_height = pixels,
-        .out_width = 1,
-        .out_channels = (int32_t)rows_of_part(step, s, part),
-        .kernel_height = 1,
-        .kernel_width = 1,
-        .stride_height = 1,
-        .stride_width = 1,
-        .dilation_height = 1,
-        .dilation_width = 1,
-        .groups = 1,
-    };
+    const struct n8_conv2d_shape shape =
+        n8_matrix_shape(pixels, (int32_t)columns_of(s, part), (int32_t)rows_of_part(step, s, part));
     const struct n8_conv_input input = {.type = N8_TYPE_S8, .residual = N8_TYPE_S8, .reach = 128};
     const struct n8_conv2d_epilogue epilogue = {.type = N8_TYPE_S32};
     const struct n8_conv_certificate any = {.int16_depth = 2, .acc_bound = INT32_MAX};
@@ -179,23 +163,19 @@ struct work {
     void *scratch; // of the multiplications
 };
 
-static size_t larger(size_t a, size_t b) {
-    return a > b ? a : b;
-}
-
 // Bytes from one vector to the next.
 static size_t stride_of(size_t count) {
     return n8_round_up(count, N8_PIXEL);
 }
 
 static size_t bytes_of(const struct sizes *s) {
-    return larger(block_of(s) * stride_of(s->input), stride_of(s->hidden)) + N8_SLACK;
+    return n8_larger(block_of(s) * stride_of(s->input), stride_of(s->hidden)) + N8_SLACK;
 }
 
 // Bytes of what stands in struct work before `scratch`.
 static size_t own_scratch(const struct sizes *s) {
-    const size_t values =
-        (2 + block_of(s) + 1) * s->gates * s->hidden + 2 * s->hidden + larger(s->input, s->hidden);
+    const size_t values = (2 + block_of(s) + 1) * s->gates * s->hidden + 2 * s->hidden +
+                          n8_larger(s->input, s->hidden);
     return n8_round_up(values * sizeof(float) + bytes_of(s), N8_CONV_ALIGN);
 }
 
@@ -218,7 +198,7 @@ enum n8_status n8_plan_recurrent(struct n8_reader *reader, struct n8_step *step)
         struct n8_conv conv;
         N8_TRY(plan_part(reader->model, step, &s, part, &conv));
         packed = n8_add(packed, n8_mul(s.directions, conv.packed_size));
-        scratch = larger(scratch, conv.scratch_size);
+        scratch = n8_larger(scratch, conv.scratch_size);
         if (part == PART_W) {
             step->kernel_name = conv.kernel_name;
         }
@@ -492,7 +472,7 @@ static void rnn(const struct sizes *s, const struct matrices *m, const struct wo
 // The H values of (row, direction, batch) of the output: N, C, H, W of the model's tensor.
 static void put(const struct n8_session *session, const struct n8_step *step, const struct sizes *s,
                 size_t row, size_t direction, size_t batch, const float *values) {
-    const size_t stride = n8_output(session->model, step)->pixel_stride;
+    const size_t stride = step->out->pixel_stride;
     uint8_t *to = n8_out_pixel(session, step, (row * s->batch + batch) * s->hidden);
     to += direction * sizeof *values;
     for (size_t i = 0; i < s->hidden; i++, to += stride) {
@@ -563,7 +543,7 @@ static void run_sequence(const struct n8_session *session, const struct n8_step 
         }
         put(session, step, s, step_at(step, s, direction, t), direction, batch, w->state);
     }
-    const bool all = (size_t)n8_output(session->model, step)->onnx_dims[0] > s->steps;
+    const bool all = (size_t)step->out->onnx_dims[0] > s->steps;
     for (size_t i = 0; all && i < s->states; i++) {
         put(session, step, s, s->steps + i, direction, batch, states[i]);
     }
@@ -578,7 +558,7 @@ void n8_run_recurrent(const struct n8_session *session, const struct n8_step *st
     w.state = w.gates + 2 * s.gates * s.hidden;
     w.cell = w.state + s.hidden;
     w.vector = w.cell + s.hidden;
-    w.sums = (int32_t *)(void *)(w.vector + larger(s.input, s.hidden));
+    w.sums = (int32_t *)(void *)(w.vector + n8_larger(s.input, s.hidden));
     w.more = w.sums + block_of(&s) * s.gates * s.hidden;
     w.bytes = (int8_t *)(void *)(w.more + s.gates * s.hidden);
     w.scratch = (uint8_t *)scratch + own_scratch(&s);

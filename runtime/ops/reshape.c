@@ -14,24 +14,22 @@ bool n8_view_reshape(const struct n8_model *model, const struct n8_step *step, s
                      size_t *byte) {
     *pixel = 0;
     *byte = 0;
-    return laid_out_alike(n8_input(model, step, 0), n8_output(model, step));
+    return laid_out_alike(step->in, step->out);
 }
 
 // A unit is a pixel where the layouts agree, else a plane of the input: one channel.
 enum n8_status n8_plan_reshape(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const struct n8_tensor *in = step->in;
     step->kernel_name = "copy";
-    step->units = laid_out_alike(in, n8_output(reader->model, step))
-                      ? in->pixels
-                      : (size_t)in->dims[0] * (size_t)in->dims[1];
+    step->units =
+        laid_out_alike(in, step->out) ? in->pixels : (size_t)in->dims[0] * (size_t)in->dims[1];
     return N8_OK;
 }
 
 // Run by run through the common N C H W order.
 static void move_planes(const struct n8_session *session, const struct n8_step *step, size_t begin,
                         size_t end) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const size_t size = n8_value_size(in);
     const size_t area = in->pixels / (size_t)in->dims[0];
     const size_t channels = (size_t)in->dims[1];
@@ -63,8 +61,8 @@ static void move_planes(const struct n8_session *session, const struct n8_step *
 
 void n8_run_reshape(const struct n8_session *session, const struct n8_step *step, size_t begin,
                     size_t end, void *scratch) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    if (!laid_out_alike(in, n8_output(session->model, step))) {
+    const struct n8_tensor *in = step->in;
+    if (!laid_out_alike(in, step->out)) {
         move_planes(session, step, begin, end);
         return;
     }

@@ -28,9 +28,8 @@ static size_t count_of(const struct n8_tensor *out) {
 }
 
 enum n8_status n8_check_resize(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    if (in->dims[0] != out->dims[0] || in->dims[1] != out->dims[1]) {
+    const struct n8_tensor *out = step->out;
+    if (step->in->dims[0] != out->dims[0] || step->in->dims[1] != out->dims[1]) {
         return n8_malformed(reader, "its output has another batch or channels");
     }
     if (out->type == N8_TYPE_F32 && step->row.scale != 1.0f) {
@@ -64,13 +63,13 @@ static bool taps_ok(const struct n8_step *step, size_t begin, size_t end, int32_
 }
 
 enum n8_status n8_plan_resize(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     const size_t taps = taps_of(step), height = (size_t)out->dims[2] * taps;
     const size_t count = count_of(out) * taps;
     N8_TRY(n8_read_array(reader, step->row.indices, count, sizeof(int32_t), &step->arrays[0]));
     N8_TRY(n8_read_array(reader, step->row.values, count, sizeof(float), &step->arrays[1]));
-    if (!taps_ok(step, 0, height, in->dims[2]) || !taps_ok(step, height, count, in->dims[3])) {
+    if (!taps_ok(step, 0, height, step->in->dims[2]) ||
+        !taps_ok(step, height, count, step->in->dims[3])) {
         return n8_malformed(reader, "an index is outside its input, or a weight is too large");
     }
     if (out->type == N8_TYPE_S8 && out->dims[1] % N8_PIXEL != 0) {
@@ -104,7 +103,7 @@ struct row {
 };
 
 static const void *pixel_of(const struct row *row, size_t tap, const struct tap *column) {
-    const struct n8_tensor *in = n8_input(row->session->model, row->step, 0);
+    const struct n8_tensor *in = row->step->in;
     const size_t first = row->first + (size_t)row->rows[tap].at * (size_t)in->dims[3];
     return n8_in_pixel(row->session, row->step, 0, first + (size_t)column->at);
 }
@@ -113,8 +112,7 @@ static const void *pixel_of(const struct row *row, size_t tap, const struct tap 
 // where one that weighs nothing counts only among the first two.
 static void sum(const struct row *row, const struct tap *columns, void *to, size_t begin,
                 size_t count) {
-    const struct n8_tensor *in = n8_input(row->session->model, row->step, 0);
-    const struct n8_tensor *out = n8_output(row->session->model, row->step);
+    const struct n8_tensor *in = row->step->in, *out = row->step->out;
     const size_t taps = taps_of(row->step);
     float total[PIECE] = {0}, across[PIECE] = {0};
     for (size_t r = 0; r < taps; r++) {
@@ -152,8 +150,7 @@ static void sum(const struct row *row, const struct tap *columns, void *to, size
 // A unit is a row of the output.
 void n8_run_resize(const struct n8_session *session, const struct n8_step *step, size_t begin,
                    size_t end, void *scratch) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     const size_t height = (size_t)out->dims[2], width = (size_t)out->dims[3];
     const size_t taps = taps_of(step);
     const struct tap *rows = step->packed, *columns = rows + height * taps;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Softmax along one axis: of float32, (14), or the logarithm of it; of int8 and int16, (30).
+#include "move/copy.h"
 #include "ref/elementary.h"
 #include "ref/floats.h"
 #include "size.h"
@@ -9,8 +10,7 @@
 #include <string.h>
 
 static enum n8_status check_axis(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    return n8_in_range(step->row.axis, 0, out->rank - 1)
+    return n8_in_range(step->row.axis, 0, step->out->rank - 1)
                ? N8_OK
                : n8_malformed(reader, "its axis is none of its output");
 }
@@ -46,8 +46,8 @@ struct rows {
     size_t size, inner;
 };
 
-static struct rows rows_of(const struct n8_model *model, const struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(model, step);
+static struct rows rows_of(const struct n8_step *step) {
+    const struct n8_tensor *out = step->out;
     struct rows rows = {.size = (size_t)out->onnx_dims[step->row.axis], .inner = 1};
     for (int32_t axis = out->rank - 1; axis > step->row.axis; axis--) {
         rows.inner *= axis == 1 ? 1 : (size_t)out->onnx_dims[axis];
@@ -57,45 +57,56 @@ static struct rows rows_of(const struct n8_model *model, const struct n8_step *s
 
 // A unit is a row. Scratch: one in and one out, where they are not contiguous.
 enum n8_status n8_plan_softmax(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    const size_t size = rows_of(reader->model, step).size;
+    const size_t size = rows_of(step).size;
     const bool plain = step->row.function == N8_FUNCTION_NONE;
     step->kernel_name = plain ? reader->model->kernels.softmax_f32_name : "scalar";
-    step->units = n8_value_count(out) / size;
+    step->units = n8_value_count(step->out) / size;
     step->scratch_size = step->row.axis == 1 ? 0 : n8_mul(2 * sizeof(float), size);
     return N8_OK;
 }
 
-// The first pixel of row `row` and, in `channel`, which of its channels the row has.
-static size_t first_pixel(const struct n8_model *model, const struct n8_step *step,
-                          struct rows rows, size_t row, size_t *channel) {
-    const size_t channels = (size_t)n8_output(model, step)->dims[1];
-    const size_t at = row / channels;
-    *channel = row % channels;
-    return at / rows.inner * rows.size * rows.inner + at % rows.inner;
+// Computes `count` values that follow one another.
+typedef void compute_fn(const struct n8_session *session, const struct n8_step *step, void *out,
+                        const void *in, size_t count, void *scratch);
+
+// Rows [begin, end), each by itself. `room`: for a row in and one out, where values of a channel
+// are brought together that are some pixels apart.
+static void run_rows(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                     size_t end, uint8_t *room, void *scratch, compute_fn *compute) {
+    const struct rows rows = rows_of(step);
+    const size_t in_size = n8_value_size(step->in), out_size = n8_value_size(step->out);
+    const size_t in_stride = rows.inner * step->in->pixel_stride;
+    const size_t out_stride = rows.inner * step->out->pixel_stride;
+    const size_t channels = (size_t)step->out->dims[1];
+    uint8_t *made = room + rows.size * n8_larger(in_size, out_size);
+    for (size_t r = begin; r < end; r++) {
+        if (step->row.axis == 1) {
+            compute(session, step, n8_out_pixel(session, step, r), n8_in_pixel(session, step, 0, r),
+                    rows.size, scratch);
+            continue;
+        }
+        const size_t at = r / channels, c = r % channels;
+        const size_t pixel = at / rows.inner * rows.size * rows.inner + at % rows.inner;
+        const uint8_t *from = n8_in_pixel(session, step, 0, pixel);
+        uint8_t *to = n8_out_pixel(session, step, pixel);
+        n8_move_values(room, in_size, from + c * in_size, in_stride, rows.size, in_size);
+        compute(session, step, made, room, rows.size, scratch);
+        n8_move_values(to + c * out_size, out_stride, made, out_size, rows.size, out_size);
+    }
+}
+
+static void softmax(const struct n8_session *session, const struct n8_step *step, void *out,
+                    const void *in, size_t count, void *scratch) {
+    if (step->row.function == N8_FUNCTION_NONE) {
+        session->model->kernels.softmax_f32(out, in, count);
+    } else {
+        log_softmax(out, in, count);
+    }
 }
 
 void n8_run_softmax(const struct n8_session *session, const struct n8_step *step, size_t begin,
                     size_t end, void *scratch) {
-    n8_softmax_fn *kernel =
-        step->row.function == N8_FUNCTION_NONE ? session->model->kernels.softmax_f32 : log_softmax;
-    const struct rows rows = rows_of(session->model, step);
-    float *row = scratch;
-    for (size_t r = begin; r < end; r++) {
-        if (step->row.axis == 1) {
-            kernel(n8_out_pixel(session, step, r), n8_in_pixel(session, step, 0, r), rows.size);
-            continue;
-        }
-        size_t c;
-        const size_t pixel = first_pixel(session->model, step, rows, r, &c);
-        for (size_t i = 0; i < rows.size; i++) {
-            row[i] = ((const float *)n8_in_pixel(session, step, 0, pixel + i * rows.inner))[c];
-        }
-        kernel(row + rows.size, row, rows.size);
-        for (size_t i = 0; i < rows.size; i++) {
-            ((float *)n8_out_pixel(session, step, pixel + i * rows.inner))[c] = row[rows.size + i];
-        }
-    }
+    run_rows(session, step, begin, end, scratch, NULL, softmax);
 }
 
 const struct n8_operator n8_op_softmax = {
@@ -131,7 +142,7 @@ static void fill(int32_t *table, double scale) {
 
 enum n8_status n8_check_softmax_q(struct n8_reader *reader, const struct n8_step *step) {
     N8_TRY(check_axis(reader, step));
-    const float scale = n8_output(reader->model, step)->scale;
+    const float scale = step->out->scale;
     return scale >= 0x1p-40f && scale <= 0x1p40f
                ? N8_OK
                : n8_malformed(reader, "the scale of its output is outside 2^-40 .. 2^40");
@@ -144,11 +155,10 @@ static size_t powers_size(struct rows rows) {
 
 enum n8_status n8_plan_softmax_q(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_kernels *kernels = &reader->model->kernels;
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    const struct rows rows = rows_of(reader->model, step);
-    const bool s16 = out->type == N8_TYPE_S16;
+    const struct rows rows = rows_of(step);
+    const bool s16 = step->out->type == N8_TYPE_S16;
     step->kernel_name = s16 ? kernels->output_s32_s16_name : kernels->requantize_s32_s8_name;
-    step->units = n8_value_count(out) / rows.size;
+    step->units = n8_value_count(step->out) / rows.size;
     step->packed_size = sizeof(struct powers);
     step->scratch_size = powers_size(rows);
     if (step->row.axis != 1) {
@@ -158,7 +168,7 @@ enum n8_status n8_plan_softmax_q(struct n8_reader *reader, struct n8_step *step)
 }
 
 enum n8_status n8_pack_softmax_q(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const double scale = (double)n8_input(reader->model, step, 0)->scale;
+    const double scale = (double)step->in->scale;
     struct powers *powers = memory;
     fill(powers->low, scale);
     fill(powers->high, scale * (double)ENTRIES);
@@ -250,27 +260,26 @@ static void finish_by_table(const struct n8_kernels *kernels, const struct n8_te
     }
 }
 
-// One contiguous row.
-static void run_row(const struct n8_session *session, const struct n8_step *step, uint8_t *to,
-                    const uint8_t *from, size_t count, int32_t *e) {
+static void softmax_q(const struct n8_session *session, const struct n8_step *step, void *to,
+                      const void *from, size_t count, void *scratch) {
     const struct n8_kernels *kernels = &session->model->kernels;
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *out = step->out;
     const struct powers *powers = step->packed;
-    const bool s8 = n8_input(session->model, step, 0)->type == N8_TYPE_S8;
-    const int8_t *bytes = (const int8_t *)from;
-    int64_t sums[2]; // the largest value, and the sum of the powers
+    const bool s8 = step->in->type == N8_TYPE_S8;
+    const int8_t *bytes = from;
+    int32_t *e = scratch; // of each value
+    int64_t sums[2];      // the largest value, and the sum of the powers
     if (s8) {
         kernels->powers_s8(sums, bytes, count, powers->low);
     } else {
-        sums[1] = powers_s16(e, (const int16_t *)(const void *)from, count, powers);
+        sums[1] = powers_s16(e, from, count, powers);
     }
     // Both below 2^53, so that a double holds them.
     const float multiplier = (float)(1.0 / (double)out->scale) / (float)(double)sums[1];
     if (s8 && out->type == N8_TYPE_S8) {
         const size_t used = count_used(powers->low, multiplier);
         if (used <= count) {
-            finish_by_table(kernels, out, (int8_t *)to, bytes, count, powers->low, multiplier, used,
-                            sums[0]);
+            finish_by_table(kernels, out, to, bytes, count, powers->low, multiplier, used, sums[0]);
             return;
         }
     }
@@ -280,41 +289,10 @@ static void run_row(const struct n8_session *session, const struct n8_step *step
     finish(kernels, out, to, e, count, multiplier);
 }
 
-// The values of one channel of `count` pixels that are `stride` bytes apart, and back.
-static void take(uint8_t *row, const uint8_t *from, size_t stride, size_t count, size_t size) {
-    for (size_t i = 0; i < count; i++) {
-        memcpy(row + i * size, from + i * stride, size);
-    }
-}
-
-static void put(uint8_t *to, size_t stride, const uint8_t *row, size_t count, size_t size) {
-    for (size_t i = 0; i < count; i++) {
-        memcpy(to + i * stride, row + i * size, size);
-    }
-}
-
 void n8_run_softmax_q(const struct n8_session *session, const struct n8_step *step, size_t begin,
                       size_t end, void *scratch) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
-    const size_t in_size = n8_value_size(in), out_size = n8_value_size(out);
-    const struct rows rows = rows_of(session->model, step);
-    uint8_t *given = (uint8_t *)scratch + powers_size(rows);
-    uint8_t *made = given + rows.size * sizeof(int16_t);
-    for (size_t r = begin; r < end; r++) {
-        if (step->row.axis == 1) {
-            run_row(session, step, n8_out_pixel(session, step, r), n8_in_pixel(session, step, 0, r),
-                    rows.size, scratch);
-            continue;
-        }
-        size_t c;
-        const size_t pixel = first_pixel(session->model, step, rows, r, &c);
-        const uint8_t *from = n8_in_pixel(session, step, 0, pixel);
-        take(given, from + c * in_size, rows.inner * in->pixel_stride, rows.size, in_size);
-        run_row(session, step, made, given, rows.size, scratch);
-        put((uint8_t *)n8_out_pixel(session, step, pixel) + c * out_size,
-            rows.inner * out->pixel_stride, made, rows.size, out_size);
-    }
+    uint8_t *room = (uint8_t *)scratch + powers_size(rows_of(step));
+    run_rows(session, step, begin, end, room, scratch, softmax_q);
 }
 
 const struct n8_operator n8_op_softmax_q = {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "step.h"
 
+#include "move/widen.h"
+
 #include <string.h>
 
 // Values from one pixel to the next, those of the channels' padding among them.
@@ -10,7 +12,7 @@ static size_t value_stride(const struct n8_tensor *tensor) {
 
 struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_step *step,
                                 size_t pixels) {
-    const struct n8_tensor *out = n8_output(model, step);
+    const struct n8_tensor *out = step->out;
     bool together = !out->slice;
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(model, step, i);
@@ -31,7 +33,7 @@ static int32_t size_along(const struct n8_tensor *operand, int32_t rank, int32_t
 }
 
 enum n8_status n8_check_broadcast(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *out = step->out;
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(reader->model, step, i);
         bool fits = in->rank <= out->rank;
@@ -55,7 +57,7 @@ struct operand {
 
 static struct operand operand_of(const struct n8_session *session, const struct n8_step *step,
                                  size_t index) {
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *out = step->out;
     const struct n8_tensor *in = n8_input(session->model, step, index);
     struct operand operand = {
         .values = n8_in_buffer(session, step, index),
@@ -87,7 +89,7 @@ static const uint8_t *at_pixel(const struct operand *operand, const struct n8_te
 
 void n8_run_broadcast(const struct n8_session *session, const struct n8_step *step, size_t begin,
                       size_t end, n8_combine_fn *combine) {
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *out = step->out;
     const size_t inputs = step->row.input_count;
     struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     struct operand operands[OPERANDS];
@@ -110,6 +112,51 @@ void n8_run_broadcast(const struct n8_session *session, const struct n8_step *st
     }
 }
 
+void n8_run_s16(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, n8_compute_s16_fn *compute) {
+    enum { PIECE = 256 }; // values that are widened or narrowed at once
+    const bool in_s16 = step->in->type == N8_TYPE_S16, out_s16 = step->out->type == N8_TYPE_S16;
+    const size_t in_size = n8_value_size(step->in), out_size = n8_value_size(step->out);
+    const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    int16_t piece[PIECE];
+    for (size_t p = begin; p < end; p += stretch.pixels) {
+        const uint8_t *from = n8_in_pixel(session, step, 0, p);
+        uint8_t *to = n8_out_pixel(session, step, p);
+        for (size_t done = 0, count; done < stretch.count; done += count) {
+            count = stretch.count - done;
+            count = in_s16 && out_s16 ? count : n8_smaller(count, PIECE);
+            const void *given = from + done * in_size;
+            void *made = to + done * out_size;
+            if (!in_s16) {
+                n8_widen(piece, given, count, N8_TYPE_S8);
+            }
+            compute(session, step, out_s16 ? made : piece, in_s16 ? given : piece, count);
+            if (!out_s16) {
+                n8_narrow(made, piece, count, N8_TYPE_S8);
+            }
+        }
+    }
+}
+
+struct n8_conv2d_shape n8_matrix_shape(int32_t rows, int32_t depth, int32_t columns) {
+    return (struct n8_conv2d_shape){
+        .batch = 1,
+        .in_height = rows,
+        .in_width = 1,
+        .in_channels = depth,
+        .out_height = rows,
+        .out_width = 1,
+        .out_channels = columns,
+        .kernel_height = 1,
+        .kernel_width = 1,
+        .stride_height = 1,
+        .stride_width = 1,
+        .dilation_height = 1,
+        .dilation_width = 1,
+        .groups = 1,
+    };
+}
+
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b) {
     if (a->scale != b->scale || a->zero_point != b->zero_point) {
@@ -127,23 +174,25 @@ enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *
 }
 
 enum n8_status n8_check_rearranged(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    if (n8_value_count(in) != n8_value_count(out)) {
+    if (n8_value_count(step->in) != n8_value_count(step->out)) {
         return n8_malformed(reader, "its output has not as many values");
     }
-    return n8_check_moved(reader, in, out);
+    return n8_check_moved(reader, step->in, step->out);
 }
 
 enum n8_status n8_copy_tables(struct n8_reader *reader, const struct n8_step *step, int8_t *to,
                               size_t count) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
     const int8_t *table = step->arrays[0];
     for (size_t i = 0; i < count; i++) {
-        if (!n8_in_range(table[i], out->lo, out->hi)) {
+        if (!n8_in_range(table[i], step->out->lo, step->out->hi)) {
             return n8_malformed(reader, "a value of its table is outside the range of its output");
         }
     }
     memcpy(to, table, count);
+    return N8_OK;
+}
+
+enum n8_status n8_pack_copy(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    memcpy(memory, step->arrays[0], step->packed_size);
     return N8_OK;
 }

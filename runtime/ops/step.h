@@ -26,6 +26,16 @@ typedef void n8_combine_fn(const struct n8_step *step, void *out, const void *co
 void n8_run_broadcast(const struct n8_session *session, const struct n8_step *step, size_t begin,
                       size_t end, n8_combine_fn *combine);
 
+// The `run` of a step whose kernel has int16 for input and output, of which either may be int8:
+// `compute` gets some values that follow one another.
+typedef void n8_compute_s16_fn(const struct n8_session *session, const struct n8_step *step,
+                               int16_t *out, const int16_t *in, size_t count);
+void n8_run_s16(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, n8_compute_s16_fn *compute);
+
+// A product of matrices as a convolution: of `rows` pixels with `depth` channels to `columns` ones.
+struct n8_conv2d_shape n8_matrix_shape(int32_t rows, int32_t depth, int32_t columns);
+
 // What several operators check.
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);

@@ -32,7 +32,7 @@ enum n8_status n8_pack_sum(struct n8_reader *reader, struct n8_step *step, void 
 static void add_up(const struct n8_session *session, const struct n8_step *step, size_t pixel,
                    size_t at, size_t count, float *sums) {
     const struct n8_file_op *row = &step->row;
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *out = step->out;
     const struct n8_bounds limits = n8_bounds_of(out->zero_point, row->lo, row->hi);
     const float *scales = (const float *)step->packed;
     for (size_t i = 0; i < step->row.input_count; i++) {

@@ -17,7 +17,7 @@ static int32_t table_of(const struct n8_step *step, int32_t channel) {
 // Tables are numbered in the order of the channels that first have them, so that a function has
 // one form.
 static enum n8_status plan_tables(struct n8_reader *reader, struct n8_step *step) {
-    const int32_t channels = n8_output(reader->model, step)->dims[1];
+    const int32_t channels = step->out->dims[1];
     int32_t next = 0;
     N8_TRY(n8_read_array(reader, step->row.indices, (size_t)channels, sizeof(int32_t),
                          &step->arrays[1]));
@@ -51,7 +51,7 @@ enum n8_status n8_plan_table(struct n8_reader *reader, struct n8_step *step) {
 
 // Where channels have tables: of each channel where its own begins, then the tables.
 enum n8_status n8_pack_table(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const int32_t channels = step->row.indices == 0 ? 0 : n8_output(reader->model, step)->dims[1];
+    const int32_t channels = step->row.indices == 0 ? 0 : step->out->dims[1];
     const size_t head = (size_t)channels * sizeof(uint32_t);
     uint32_t *begin = memory;
     for (int32_t c = 0; c < channels; c++) {
@@ -80,9 +80,9 @@ static void run_channels(const struct n8_session *session, const struct n8_step 
                          size_t end) {
     enum { AT_ONCE = 1 << 14 }; // bytes
     const struct n8_kernels *kernels = &session->model->kernels;
-    const size_t out_stride = n8_output(session->model, step)->pixel_stride;
-    const size_t in_stride = n8_input(session->model, step, 0)->pixel_stride;
-    const size_t channels = (size_t)n8_output(session->model, step)->dims[1];
+    const size_t out_stride = step->out->pixel_stride;
+    const size_t in_stride = step->in->pixel_stride;
+    const size_t channels = (size_t)step->out->dims[1];
     const size_t most = channels < AT_ONCE ? AT_ONCE / channels : 1;
     const uint32_t *tables = step->packed;
     for (size_t p = begin; p < end;) {

@@ -8,8 +8,7 @@
 #include <string.h>
 
 enum n8_status n8_check_top(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *in = step->in, *out = step->out;
     if (in->type == N8_TYPE_U8) {
         return n8_malformed(reader, "an input is not of the type that it takes");
     }
@@ -24,7 +23,7 @@ enum n8_status n8_check_top(struct n8_reader *reader, const struct n8_step *step
 }
 
 enum n8_status n8_plan_top(struct n8_reader *reader, struct n8_step *step) {
-    step->scratch_size = n8_mul(sizeof(int64_t), (size_t)n8_output(reader->model, step)->dims[1]);
+    step->scratch_size = n8_mul(sizeof(int64_t), (size_t)step->out->dims[1]);
     return N8_OK;
 }
 
@@ -64,9 +63,8 @@ static void sink(int64_t *heap, size_t count, size_t at) {
 // are equal.
 void n8_run_top(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const size_t size = (size_t)in->dims[1];
-    const size_t wanted = (size_t)n8_output(session->model, step)->dims[1];
+    const size_t size = (size_t)step->in->dims[1];
+    const size_t wanted = (size_t)step->out->dims[1];
     const int32_t turned = step->row.function == N8_FUNCTION_MINIMUM ? -1 : 0;
     const uint32_t first = (step->row.flags & N8_OP_REVERSE) != 0 ? 0 : UINT32_MAX;
     int64_t *heap = scratch;
@@ -74,7 +72,7 @@ void n8_run_top(const struct n8_session *session, const struct n8_step *step, si
         const uint8_t *values = n8_in_pixel(session, step, 0, p);
         int32_t *to = n8_out_pixel(session, step, p);
         for (size_t i = 0; i < size; i++) {
-            const int64_t key = key_of(in, values, i, turned);
+            const int64_t key = key_of(step->in, values, i, turned);
             const int64_t entry = key * 0x100000000 + ((uint32_t)i ^ first);
             if (i < wanted) {
                 heap[wanted - 1 - i] = entry;
@@ -118,17 +116,15 @@ static struct lists lists_of(const struct n8_model *model, const struct n8_step 
     const struct n8_tensor *scores = n8_input(model, step, 1);
     const size_t images = (size_t)scores->dims[0];
     const size_t count = n8_mul(images, (size_t)scores->dims[1]);
-    return (struct lists){images, scores->pixels / images, count,
-                          n8_output(model, step)->pixels / count};
+    return (struct lists){images, scores->pixels / images, count, step->out->pixels / count};
 }
 
 enum n8_status n8_plan_nms(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_tensor *boxes = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *boxes = step->in;
     const struct lists lists = lists_of(reader->model, step);
     if ((size_t)boxes->dims[0] != lists.images || (size_t)boxes->dims[1] != lists.boxes ||
-        boxes->pixels != 4 * lists.images || out->dims[1] != 3 ||
-        out->pixels != n8_mul(lists.most, lists.count) || lists.most > lists.boxes) {
+        boxes->pixels != 4 * lists.images || step->out->dims[1] != 3 ||
+        step->out->pixels != n8_mul(lists.most, lists.count) || lists.most > lists.boxes) {
         return n8_malformed(reader, "its boxes, scores and rows do not fit");
     }
     if (step->row.function != N8_FUNCTION_NONE && step->row.function != N8_FUNCTION_MULTIPLY) {
@@ -179,7 +175,6 @@ static bool overlaps(const struct box *a, const struct box *b, float most) {
 void n8_run_nms(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
     const struct n8_tensor *scores = n8_input(session->model, step, 1);
-    const struct n8_tensor *out = n8_output(session->model, step);
     const struct lists lists = lists_of(session->model, step);
     const float threshold = step->row.fill;
     int64_t *heap = scratch;
@@ -215,7 +210,7 @@ void n8_run_nms(const struct n8_session *session, const struct n8_step *step, si
             }
         }
     }
-    for (; row < out->pixels; row++) {
+    for (; row < step->out->pixels; row++) {
         memset(n8_out_pixel(session, step, row), 0xff, 3 * sizeof(int32_t));
     }
 }

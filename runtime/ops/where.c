@@ -7,8 +7,7 @@
 enum n8_status n8_check_where(struct n8_reader *reader, const struct n8_step *step) {
     N8_TRY(n8_check_broadcast(reader, step));
     for (size_t i = 1; i < step->row.input_count; i++) {
-        N8_TRY(n8_check_moved(reader, n8_input(reader->model, step, i),
-                              n8_output(reader->model, step)));
+        N8_TRY(n8_check_moved(reader, n8_input(reader->model, step, i), step->out));
     }
     return N8_OK;
 }
@@ -40,7 +39,7 @@ static void choose4(const struct n8_step *step, void *out, const void *const *op
 
 void n8_run_where(const struct n8_session *session, const struct n8_step *step, size_t begin,
                   size_t end, void *scratch) {
-    const size_t size = n8_value_size(n8_output(session->model, step));
+    const size_t size = n8_value_size(step->out);
     n8_run_broadcast(session, step, begin, end,
                      size == sizeof(int32_t)   ? choose4
                      : size == sizeof(int16_t) ? choose2

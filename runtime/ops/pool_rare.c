@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pool_s16.h"
+#include "pool_rare.h"
 
 #include "ref/epilogue.h"
+#include "ref/floats.h"
 
 #include <string.h>
 
@@ -63,5 +64,24 @@ void n8_average_s16(const struct n8_pool_args *args, enum n8_type in, enum n8_ty
         } else {
             memcpy(args->out + c * sizeof *q, q, count * sizeof *q);
         }
+    }
+}
+
+void n8_pool_f32(const struct n8_pool_args *args, bool max, float count) {
+    float *out = (float *)(void *)args->out;
+    for (size_t c = 0; c < args->channels; c++) {
+        out[c] = max ? -INFINITY : 0.0f;
+    }
+    for (size_t t = 0; t < args->taps; t++) {
+        const float *in = (const float *)(const void *)args->rows[t];
+        for (size_t c = 0; max && c < args->channels; c++) { // as maximum of (22)
+            out[c] = out[c] != out[c] || out[c] > in[c] ? out[c] : in[c];
+        }
+        for (size_t c = 0; !max && c < args->channels; c++) {
+            out[c] += in[c];
+        }
+    }
+    for (size_t c = 0; c < args->channels; c++) {
+        out[c] = n8_one_nan(out[c] / count);
     }
 }
