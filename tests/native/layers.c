@@ -36,6 +36,28 @@ static void *allocate(size_t size) {
     return memory;
 }
 
+// An odd kernel and as much padding as keeps the size.
+static struct n8_conv2d_shape square_shape(int32_t side, int32_t in, int32_t out, int32_t kernel) {
+    return (struct n8_conv2d_shape){
+        .batch = 1,
+        .in_height = side,
+        .in_width = side,
+        .in_channels = in,
+        .out_height = side,
+        .out_width = side,
+        .out_channels = out,
+        .kernel_height = kernel,
+        .kernel_width = kernel,
+        .stride_height = 1,
+        .stride_width = 1,
+        .dilation_height = 1,
+        .dilation_width = 1,
+        .pad_top = kernel / 2,
+        .pad_left = kernel / 2,
+        .groups = 1,
+    };
+}
+
 // The choice ---------------------------------------------------------------------------
 
 #ifdef N8_EXTRA_LEVELS
@@ -86,23 +108,10 @@ static void check_choice(void) {
         {N8_TYPE_S8, 3, 1, 1, 9, 8, 1, 2, 90, 0, "n8_igemm_s8_s8_add_standin"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const int32_t kernel = cases[i].kernel, side = cases[i].side;
-        const struct n8_conv2d_shape shape = {
-            .batch = 1,
-            .in_height = side,
-            .in_width = side,
-            .in_channels = 8,
-            .out_height = side,
-            .out_width = side,
-            .out_channels = 8,
-            .kernel_height = kernel,
-            .kernel_width = kernel,
-            .stride_height = cases[i].stride,
-            .stride_width = cases[i].stride,
-            .dilation_height = cases[i].dilation,
-            .dilation_width = cases[i].dilation,
-            .groups = cases[i].groups,
-        };
+        struct n8_conv2d_shape shape = square_shape(cases[i].side, 8, 8, cases[i].kernel);
+        shape.stride_height = shape.stride_width = cases[i].stride;
+        shape.dilation_height = shape.dilation_width = cases[i].dilation;
+        shape.groups = cases[i].groups;
         const struct n8_conv2d_epilogue epilogue = {
             .type = cases[i].type, .multiplier = &one, .residual_scale = cases[i].residual};
         const struct n8_conv_certificate certificate = {.int16_depth = cases[i].int16_depth,
@@ -436,24 +445,7 @@ static void check_layers(void) {
 static void check_winograd_reach(void) {
     for (int i = 0; i < 4; i++) {
         struct layer layer = {0};
-        layer.shape = (struct n8_conv2d_shape){
-            .batch = 1,
-            .in_height = 9,
-            .in_width = 10,
-            .in_channels = 40,
-            .out_height = 9,
-            .out_width = 10,
-            .out_channels = 36,
-            .kernel_height = 3,
-            .kernel_width = 3,
-            .stride_height = 1,
-            .stride_width = 1,
-            .pad_top = 1,
-            .pad_left = 1,
-            .dilation_height = 1,
-            .dilation_width = 1,
-            .groups = 1,
-        };
+        layer.shape = square_shape(9, 40, 36, 3);
         draw_arrays(&layer);
         const size_t count = 9 * 40;
         const int32_t beyond = i / 2;

@@ -9,8 +9,6 @@
 #include "model_file.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
-#include <string.h>
 
 enum {
     HEADER = 16,           // bytes before each block, which hold its size

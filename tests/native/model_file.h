@@ -6,8 +6,10 @@
 
 #include "neon8.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_ENDS = 8 };
 
@@ -67,6 +69,32 @@ static inline void free_ends(struct ends *ends) {
         free(ends->inputs[i]);
         free(ends->outputs[i]);
     }
+}
+
+// Gives the inputs other values, floats within 2 of 0.
+static inline void fill_inputs(const struct n8_model *model, const struct ends *ends,
+                               uint32_t seed) {
+    for (size_t i = 0; i < MAX_ENDS && ends->inputs[i] != NULL; i++) {
+        const struct n8_tensor_info info = end_of(model, N8_INPUT, i);
+        const size_t each = info.type == N8_TYPE_F32 ? sizeof(float) : 1;
+        uint32_t state = seed + (uint32_t)i;
+        for (size_t at = 0; at < info.size; at += each) {
+            state = state * 1664525 + 1013904223;
+            const float real = (float)(state >> 8) / 4194304.0f - 2.0f;
+            const uint8_t byte = (uint8_t)(state >> 16);
+            memcpy((uint8_t *)ends->inputs[i] + at, each == 1 ? (const void *)&byte : &real, each);
+        }
+    }
+}
+
+static inline int same_outputs(const struct n8_model *model, const struct ends *a,
+                               const struct ends *b) {
+    int same = 1;
+    for (size_t i = 0; i < MAX_ENDS && a->outputs[i] != NULL; i++) {
+        const size_t size = end_of(model, N8_OUTPUT, i).size;
+        same = same && memcmp(a->outputs[i], b->outputs[i], size) == 0;
+    }
+    return same;
 }
 
 // One run; `ends` are those of the session's model.

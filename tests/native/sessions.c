@@ -11,63 +11,33 @@
 #include "model_file.h"
 
 #include <pthread.h>
-#include <string.h>
 
 enum { SAMPLES = 5, ROUNDS = 12, RUNNERS = 6 };
 
-struct sample {
-    void *inputs[MAX_ENDS];
-    void *expected[MAX_ENDS];
-};
-
 static const struct n8_model *model;
-static size_t input_count, output_count;
-static struct sample samples[SAMPLES];
+static struct ends samples[SAMPLES]; // and their results
 
-static void fill(void *memory, const struct n8_tensor_info *info, uint32_t state) {
-    float *reals = memory;
-    uint8_t *bytes = memory;
-    for (size_t i = 0; i < (info->type == N8_TYPE_F32 ? info->size / 4 : info->size); i++) {
-        state = state * 1664525 + 1013904223;
-        if (info->type == N8_TYPE_F32) {
-            reals[i] = (float)(state >> 8) / 4194304.0f - 2.0f;
-        } else {
-            bytes[i] = (uint8_t)(state >> 16);
-        }
-    }
+// A session needs room for what its clock shows.
+static uint64_t tick(void *context) {
+    return 0;
 }
 
 static struct n8_session *open_session(int32_t threads, struct n8_threads *pool) {
-    const struct n8_session_options options = {.threads = threads, .pool = pool};
+    const struct n8_session_options options = {.threads = threads, .pool = pool, .clock = tick};
     struct n8_session *session;
     demand(n8_session_create(model, &options, &session) == N8_OK, "a session");
     return session;
 }
 
-static void run(struct n8_session *session, const struct sample *sample, void *const *outputs) {
-    const void *inputs[MAX_ENDS];
-    memcpy(inputs, sample->inputs, sizeof inputs);
-    demand(n8_session_run(session, inputs, outputs) == N8_OK, "a run");
-}
-
 static void make_samples(void) {
     struct n8_session *session = open_session(1, NULL);
-    for (size_t s = 0; s < SAMPLES; s++) {
-        for (size_t i = 0; i < input_count; i++) {
-            const struct n8_tensor_info info = end_of(model, N8_INPUT, i);
-            samples[s].inputs[i] = room(info.size);
-            fill(samples[s].inputs[i], &info, (uint32_t)(s * MAX_ENDS + i));
-        }
-        for (size_t i = 0; i < output_count; i++) {
-            samples[s].expected[i] = room(end_of(model, N8_OUTPUT, i).size);
-        }
-        run(session, &samples[s], samples[s].expected);
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        samples[s] = make_ends(model);
+        fill_inputs(model, &samples[s], s * MAX_ENDS);
+        run_once(session, &samples[s]);
     }
     n8_session_destroy(session);
-    const size_t last = output_count - 1;
-    demand(memcmp(samples[0].expected[last], samples[1].expected[last],
-                  end_of(model, N8_OUTPUT, last).size) != 0,
-           "two samples have the same result");
+    demand(!same_outputs(model, &samples[0], &samples[1]), "two samples have the same result");
 }
 
 struct runner {
@@ -80,26 +50,19 @@ struct runner {
 // Opens sessions and runs them while the other runners do the same.
 static void *work(void *argument) {
     const struct runner *runner = argument;
-    void *outputs[MAX_ENDS] = {NULL};
-    for (size_t i = 0; i < output_count; i++) {
-        outputs[i] = room(end_of(model, N8_OUTPUT, i).size);
-    }
+    struct ends own = make_ends(model);
     for (size_t round = 0; round < ROUNDS; round++) {
         struct n8_session *session = open_session(runner->own, runner->pool);
         for (size_t s = 0; s < SAMPLES; s++) {
-            const struct sample *sample = &samples[(runner->first + s) % SAMPLES];
-            run(session, sample, outputs);
-            for (size_t i = 0; i < output_count; i++) {
-                demand(memcmp(outputs[i], sample->expected[i], end_of(model, N8_OUTPUT, i).size) ==
-                           0,
-                       "another result than one thread gave");
-            }
+            const struct ends *sample = &samples[(runner->first + s) % SAMPLES];
+            struct ends ends = own;
+            memcpy(ends.inputs, sample->inputs, sizeof ends.inputs);
+            run_once(session, &ends);
+            demand(same_outputs(model, &own, sample), "another result than one thread gave");
         }
         n8_session_destroy(session);
     }
-    for (size_t i = 0; i < output_count; i++) {
-        free(outputs[i]);
-    }
+    free_ends(&own);
     return NULL;
 }
 
@@ -124,11 +87,6 @@ static void check_level(const void *bytes, size_t size, enum n8_isa isa) {
     struct n8_model *opened;
     demand(n8_model_open(bytes, size, &options, &opened, NULL) == N8_OK, "the model");
     model = opened;
-    struct n8_model_facts facts;
-    demand(n8_model_describe(model, &facts) == N8_OK, "the model's facts");
-    input_count = facts.input_count;
-    output_count = facts.output_count;
-    demand(input_count <= MAX_ENDS && output_count <= MAX_ENDS, "the number of ends");
     if (samples[0].inputs[0] == NULL) {
         make_samples();
     }
@@ -164,10 +122,7 @@ int main(int argc, char **argv) {
     }
     free(bytes);
     for (size_t s = 0; s < SAMPLES; s++) {
-        for (size_t i = 0; i < MAX_ENDS; i++) {
-            free(samples[s].inputs[i]);
-            free(samples[s].expected[i]);
-        }
+        free_ends(&samples[s]);
     }
     printf("sessions: %d at once, %d runs each, on %d levels, all bytes as by one thread\n",
            RUNNERS, ROUNDS * SAMPLES, levels);

@@ -14,7 +14,6 @@
 #include "model_file.h"
 
 #include <pthread.h>
-#include <string.h>
 
 enum { SHAPES = 6, RUNNERS = 4, ROUNDS = 3 };
 
@@ -23,20 +22,8 @@ typedef int32_t shape[8];
 static const struct n8_model *model;
 static shape shapes[SHAPES][MAX_ENDS];
 static struct ends expected[SHAPES];
-static size_t input_count, output_count;
+static size_t input_count;
 static int changing; // layers that have another kernel at another shape
-
-static void fill(const struct n8_model *at, const struct ends *ends) {
-    for (size_t i = 0; i < input_count; i++) {
-        const struct n8_tensor_info info = end_of(at, N8_INPUT, i);
-        uint32_t state = (uint32_t)i;
-        for (size_t k = 0; k < info.size / sizeof(float); k++) {
-            state = state * 1664525 + 1013904223;
-            const float value = (float)(state >> 8) / 4194304.0f - 2.0f;
-            memcpy((uint8_t *)ends->inputs[i] + k * sizeof value, &value, sizeof value);
-        }
-    }
-}
 
 static void run(const struct n8_model *at, const struct ends *ends) {
     const struct n8_session_options options = {.threads = 1};
@@ -53,13 +40,10 @@ static void *work(void *argument) {
         struct n8_model *at;
         demand(n8_model_reshape(model, shapes[s], &at, NULL) == N8_OK, "another shape");
         struct ends ends = make_ends(at);
-        fill(at, &ends);
+        fill_inputs(at, &ends, 0);
         run(at, &ends);
-        for (size_t i = 0; i < output_count; i++) {
-            demand(memcmp(ends.outputs[i], expected[s].outputs[i], end_of(at, N8_OUTPUT, i).size) ==
-                       0,
-                   "another result than that of a model that shares nothing");
-        }
+        demand(same_outputs(at, &ends, &expected[s]),
+               "another result than that of a model that shares nothing");
         free_ends(&ends);
         n8_model_close(at);
     }
@@ -142,7 +126,6 @@ static void check_level(const void *bytes, size_t size, enum n8_isa isa) {
     struct n8_model_facts facts;
     demand(n8_model_describe(model, &facts) == N8_OK, "the model's facts");
     input_count = facts.input_count;
-    output_count = facts.output_count;
     for (size_t s = 0; s < SHAPES; s++) {
         choose(s);
         options.shapes = (const shape *)shapes[s];
@@ -158,7 +141,7 @@ static void check_level(const void *bytes, size_t size, enum n8_isa isa) {
         count_changing(model, shared);
         n8_model_close(shared);
         expected[s] = make_ends(alone);
-        fill(alone, &expected[s]);
+        fill_inputs(alone, &expected[s], 0);
         run(alone, &expected[s]);
         n8_model_close(alone);
     }
