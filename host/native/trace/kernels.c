@@ -28,69 +28,45 @@ static uint32_t deep_blocks(const struct n8_igemm_args *a) {
     return sum;
 }
 
+// A kernel that takes a struct, `a`.
+#define TAKES(symbol, args, ...)                                                                   \
+    void symbol(const struct args *a) {                                                            \
+        RECORD(symbol, __VA_ARGS__);                                                               \
+    }
 #define IGEMM(symbol)                                                                              \
-    void symbol(const struct n8_igemm_args *a) {                                                   \
-        const uint32_t flags = EPILOGUE(a) | (a->whole ? WHOLE : 0);                               \
-        RECORD(symbol, SIZE(a->pixels), SIZE(a->channels), SIZE(a->taps), SIZE(a->depth), flags,   \
-               deep_blocks(a), a->tile->mr, a->tile->nr);                                          \
-    }
+    TAKES(symbol, n8_igemm_args, SIZE(a->pixels), SIZE(a->channels), SIZE(a->taps),                \
+          SIZE(a->depth), EPILOGUE(a) | (a->whole ? WHOLE : 0), deep_blocks(a), a->tile->mr,       \
+          a->tile->nr)
 #define DEPTHWISE(symbol)                                                                          \
-    void symbol(const struct n8_depthwise_args *a) {                                               \
-        RECORD(symbol, SIZE(a->pixels), SIZE(a->channels), SIZE(a->kernel_height),                 \
-               SIZE(a->kernel_width), EPILOGUE(a), SIZE(a->left + a->right),                       \
-               a->out_row_stride != 0);                                                            \
-    }
+    TAKES(symbol, n8_depthwise_args, SIZE(a->pixels), SIZE(a->channels), SIZE(a->kernel_height),   \
+          SIZE(a->kernel_width), EPILOGUE(a), SIZE(a->left + a->right), a->out_row_stride != 0)
 #define WINOGRAD(symbol)                                                                           \
-    void symbol(const struct n8_winograd_args *a) {                                                \
-        RECORD(symbol, SIZE(a->tiles), SIZE(a->depth), SIZE(a->pairs));                            \
-    }
+    TAKES(symbol, n8_winograd_args, SIZE(a->tiles), SIZE(a->depth), SIZE(a->pairs))
 #define WINOGRAD_INPUT(symbol)                                                                     \
     void symbol(int16_t *out, size_t plane, const int8_t *in, ptrdiff_t row, ptrdiff_t pixel,      \
                 size_t channels) {                                                                 \
         RECORD(symbol, SIZE(channels));                                                            \
     }
 #define WINOGRAD_GEMM(symbol)                                                                      \
-    void symbol(const struct n8_winograd_gemm_args *a) {                                           \
-        RECORD(symbol, SIZE(a->tiles), SIZE(a->planes), SIZE(a->depth), SIZE(a->width));           \
-    }
+    TAKES(symbol, n8_winograd_gemm_args, SIZE(a->tiles), SIZE(a->planes), SIZE(a->depth),          \
+          SIZE(a->width))
 #define WINOGRAD_OUTPUT(symbol)                                                                    \
-    void symbol(const struct n8_winograd_output_args *a) {                                         \
-        RECORD(symbol, SIZE(a->tiles), SIZE(a->channels), HAS(a->slope), HAS(a->residual));        \
-    }
+    TAKES(symbol, n8_winograd_output_args, SIZE(a->tiles), SIZE(a->channels), HAS(a->slope),       \
+          HAS(a->residual))
 #define POINTWISE(symbol)                                                                          \
-    void symbol(const struct n8_pointwise_args *a) {                                               \
-        RECORD(symbol, SIZE(a->count), a->slope != 1, HAS(a->scales));                             \
-    }
+    TAKES(symbol, n8_pointwise_args, SIZE(a->count), a->slope != 1, HAS(a->scales))
 #define POINTWISE_S16(symbol)                                                                      \
-    void symbol(const struct n8_add_s16_args *a) {                                                 \
-        RECORD(symbol, SIZE(a->count), a->slope != 1, HAS(a->scales));                             \
-    }
+    TAKES(symbol, n8_add_s16_args, SIZE(a->count), a->slope != 1, HAS(a->scales))
 #define OUTPUT(symbol)                                                                             \
-    void symbol(const struct n8_output_args *a) {                                                  \
-        RECORD(symbol, SIZE(a->pixels), SIZE(a->channels), HAS(a->bias), HAS(a->slope),            \
-               HAS(a->residual));                                                                  \
-    }
+    TAKES(symbol, n8_output_args, SIZE(a->pixels), SIZE(a->channels), HAS(a->bias), HAS(a->slope), \
+          HAS(a->residual))
 #define DEPTHWISE_S16(symbol)                                                                      \
-    void symbol(const struct n8_depthwise_s16_args *a) {                                           \
-        RECORD(symbol, SIZE(a->pixels), SIZE(a->channels), SIZE(a->kernel_height),                 \
-               SIZE(a->kernel_width));                                                             \
-    }
-#define POOL(symbol)                                                                               \
-    void symbol(const struct n8_pool_args *a) {                                                    \
-        RECORD(symbol, SIZE(a->taps), SIZE(a->channels));                                          \
-    }
-#define BLEND(symbol)                                                                              \
-    void symbol(const struct n8_blend_args *a) {                                                   \
-        RECORD(symbol, SIZE(a->channels));                                                         \
-    }
-#define INTERPOLATE(symbol)                                                                        \
-    void symbol(const struct n8_interpolate_args *a) {                                             \
-        RECORD(symbol, SIZE(a->count));                                                            \
-    }
-#define NORMALIZE(symbol)                                                                          \
-    void symbol(const struct n8_normalize_args *a) {                                               \
-        RECORD(symbol, SIZE(a->count));                                                            \
-    }
+    TAKES(symbol, n8_depthwise_s16_args, SIZE(a->pixels), SIZE(a->channels),                       \
+          SIZE(a->kernel_height), SIZE(a->kernel_width))
+#define POOL(symbol)        TAKES(symbol, n8_pool_args, SIZE(a->taps), SIZE(a->channels))
+#define BLEND(symbol)       TAKES(symbol, n8_blend_args, SIZE(a->channels))
+#define INTERPOLATE(symbol) TAKES(symbol, n8_interpolate_args, SIZE(a->count))
+#define NORMALIZE(symbol)   TAKES(symbol, n8_normalize_args, SIZE(a->count))
 #define QUANTIZE(symbol)                                                                           \
     void symbol(int8_t *out, const float *in, size_t count, float inverse, int32_t zero_point,     \
                 int32_t lo, int32_t hi) {                                                          \
@@ -129,14 +105,8 @@ static uint32_t deep_blocks(const struct n8_igemm_args *a) {
                 const int8_t *const *tables) {                                                     \
         RECORD(symbol, SIZE(pixels));                                                              \
     }
-#define LRN(symbol)                                                                                \
-    void symbol(const struct n8_lrn_args *a) {                                                     \
-        RECORD(symbol, SIZE(a->channels), SIZE(a->reach));                                         \
-    }
-#define AFFINE(symbol)                                                                             \
-    void symbol(const struct n8_affine_args *a) {                                                  \
-        RECORD(symbol, SIZE(a->pixels), SIZE(a->channels));                                        \
-    }
+#define LRN(symbol)    TAKES(symbol, n8_lrn_args, SIZE(a->channels), SIZE(a->reach))
+#define AFFINE(symbol) TAKES(symbol, n8_affine_args, SIZE(a->pixels), SIZE(a->channels))
 #define SUMS(symbol)                                                                               \
     void symbol(int64_t *sums, const int16_t *in, size_t count) {                                  \
         sums[0] = 0;                                                                               \
