@@ -136,7 +136,7 @@ static void copy(const struct n8_session *session, uint32_t number, const void *
         .out = out,
     };
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
-    const size_t piece = area < N8_PIECE ? area : N8_PIECE;
+    const size_t piece = n8_smaller(area, N8_PIECE);
     n8_threads_run(session->threads, n8_piece_count(tensor),
                    n8_grain_of(piece * tensor->pixel_stride), copy_pieces, &job);
 }

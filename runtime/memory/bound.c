@@ -5,6 +5,8 @@
 // as those of its operand.
 #include "sharing.h"
 
+#include "size.h"
+
 #include <stdlib.h>
 
 struct span {
@@ -46,15 +48,11 @@ static bool is_repeated(const struct n8_tensor *tensors, const struct n8_link *v
     const struct n8_box box = n8_box_at(&tensors[view->child], view->pixel, view->byte);
     const bool first = viewed->pixel_end == 0;
     const bool repeated = n8_boxes_meet(box, *viewed);
-    viewed->pixel = first || box.pixel < viewed->pixel ? box.pixel : viewed->pixel;
-    viewed->byte = first || box.byte < viewed->byte ? box.byte : viewed->byte;
-    viewed->pixel_end = box.pixel_end > viewed->pixel_end ? box.pixel_end : viewed->pixel_end;
-    viewed->byte_end = box.byte_end > viewed->byte_end ? box.byte_end : viewed->byte_end;
+    viewed->pixel = first ? box.pixel : n8_smaller(box.pixel, viewed->pixel);
+    viewed->byte = first ? box.byte : n8_smaller(box.byte, viewed->byte);
+    viewed->pixel_end = n8_larger(box.pixel_end, viewed->pixel_end);
+    viewed->byte_end = n8_larger(box.byte_end, viewed->byte_end);
     return repeated;
-}
-
-static size_t larger(size_t a, size_t b) {
-    return a > b ? a : b;
 }
 
 static void find_spans(const struct n8_sharing_plan *plan, struct span *spans) {
@@ -67,7 +65,7 @@ static void find_spans(const struct n8_sharing_plan *plan, struct span *spans) {
     for (size_t i = plan->link_count; i-- > 0;) { // a concatenation before its pieces
         const struct n8_link *link = &plan->links[i];
         if (link->kind == N8_SHARES_SLICE) {
-            spans[link->child].ends = larger(spans[link->child].ends, spans[link->parent].ends);
+            spans[link->child].ends = n8_larger(spans[link->child].ends, spans[link->parent].ends);
         }
     }
     for (size_t t = 0; t < plan->model->facts.tensor_count; t++) {
@@ -80,17 +78,17 @@ static void find_spans(const struct n8_sharing_plan *plan, struct span *spans) {
         struct span *child = &spans[link->child];
         struct span *parent = &spans[link->parent];
         if (link->kind == N8_SHARES_SLICE) {
-            parent->reach = larger(parent->reach, child->reach);
+            parent->reach = n8_larger(parent->reach, child->reach);
             if (child->step != link->step) { // a concatenation that has it twice needs room for it
                 child->step = link->step;
                 parent->bytes -= tensors[link->child].pixels * n8_used_bytes(&tensors[link->child]);
             }
         } else if (link->kind == N8_SHARES_VIEW) {
             const bool repeated = is_repeated(tensors, link, &parent->viewed);
-            child->from = repeated ? SIZE_MAX : larger(parent->reach, child->from);
-            child->reach = larger(child->from, child->reach);
+            child->from = repeated ? SIZE_MAX : n8_larger(parent->reach, child->from);
+            child->reach = n8_larger(child->from, child->reach);
         } else { // while the step runs, it may lie over the operand
-            child->from = larger(child->from, link->step + (size_t)1);
+            child->from = n8_larger(child->from, link->step + (size_t)1);
         }
     }
 }

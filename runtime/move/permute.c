@@ -111,10 +111,6 @@ static void arrange(struct n8_permute_plan *plan) {
     }
 }
 
-static size_t least(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
 bool n8_permute_plan_of(struct n8_permute_plan *plan, const int32_t in[4], const int32_t out[4],
                         const int32_t *view, const int32_t *order) {
     *plan = (struct n8_permute_plan){0};
@@ -152,8 +148,8 @@ bool n8_permute_plan_of(struct n8_permute_plan *plan, const int32_t in[4], const
     arrange(plan);
     const struct n8_permute_loop *x = &plan->loops[0], *y = &plan->loops[1];
     const bool runs = !x->in.pixels && !x->out.pixels && x->in.count == 1 && x->out.count == 1;
-    plan->tile[0] = runs ? x->size : least(x->size, TILE);
-    plan->tile[1] = least(y->size, AT_ONCE / least(plan->tile[0], AT_ONCE));
+    plan->tile[0] = runs ? x->size : n8_smaller(x->size, TILE);
+    plan->tile[1] = n8_smaller(y->size, AT_ONCE / n8_smaller(plan->tile[0], AT_ONCE));
     plan->units = n8_pieces(x->size, plan->tile[0]) * n8_pieces(y->size, plan->tile[1]);
     for (size_t i = 2; i < plan->count; i++) {
         plan->units *= plan->loops[i].size; // at most one unit for each value
@@ -183,7 +179,7 @@ static struct tile tile_of(const struct n8_permute_plan *plan, size_t to_stride,
         tile.to += first * bytes_of(loop->out, to_stride, size);
         tile.from += first * bytes_of(loop->in, from_stride, size);
         if (i < 2) {
-            tile.count[i] = least(each, loop->size - first);
+            tile.count[i] = n8_smaller(each, loop->size - first);
         }
     }
     return tile;

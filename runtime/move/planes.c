@@ -11,14 +11,9 @@ enum {
     LEAST = 64,        // pixels of a pass
 };
 
-static size_t least(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
 // Pixels that stay in the first cache while all their channels are moved.
 static size_t pixels_of_pass(size_t stride) {
-    const size_t pixels = AT_ONCE / stride;
-    return pixels > LEAST ? pixels : LEAST;
+    return n8_larger(AT_ONCE / stride, LEAST);
 }
 
 // All groups of channels of a few pixels.
@@ -27,7 +22,7 @@ static void interleave_bytes(const struct n8_kernels *kernels, uint8_t *to, size
                              size_t pixels) {
     for (size_t c = 0; c < channels; c += GROUP) {
         const uint8_t *planes = from + c * from_stride;
-        const size_t count = least(channels - c, GROUP);
+        const size_t count = n8_smaller(channels - c, GROUP);
         if (room - c >= GROUP) {
             kernels->interleave_s8((int8_t *)to + c, to_stride, (const int8_t *)planes, from_stride,
                                    count, pixels);
@@ -57,7 +52,7 @@ void n8_interleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_stri
                    size_t size) {
     const size_t pass = pixels_of_pass(to_stride);
     for (size_t p = 0; p < pixels; p += pass) {
-        const size_t count = least(pixels - p, pass);
+        const size_t count = n8_smaller(pixels - p, pass);
         if (size == sizeof(int16_t)) {
             transpose_s16(to + p * to_stride, to_stride, from + p * size, from_stride, channels,
                           count);
@@ -80,7 +75,7 @@ void n8_deinterleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_st
     }
     const size_t pass = pixels_of_pass(from_stride);
     for (size_t p = 0; p < pixels; p += pass) {
-        const size_t count = least(pixels - p, pass);
+        const size_t count = n8_smaller(pixels - p, pass);
         const uint8_t *pixel = from + p * from_stride;
         if (size == sizeof(int16_t)) {
             transpose_s16(to + p * size, to_stride, pixel, from_stride, count, channels);
@@ -90,7 +85,7 @@ void n8_deinterleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_st
         for (size_t c = 0; size == 1 && c < channels; c += GROUP) {
             kernels->deinterleave_s8((int8_t *)to + c * to_stride + p, to_stride,
                                      (const int8_t *)pixel + c, from_stride,
-                                     least(channels - c, GROUP), count);
+                                     n8_smaller(channels - c, GROUP), count);
         }
     }
 }
@@ -156,8 +151,7 @@ void n8_move_pixels(const struct n8_kernels *kernels, uint8_t *to, size_t to_str
     size_t done = 0;
     if (room >= WORD || to_stride == bytes) {
         // The last pixels, whose words would end after the last value, have to wait.
-        const size_t stride = to_stride < from_stride ? to_stride : from_stride;
-        const size_t last = n8_pieces(WORD - bytes, stride);
+        const size_t last = n8_pieces(WORD - bytes, n8_smaller(to_stride, from_stride));
         done = pixels > last ? pixels - last : 0;
         move_words_each(to, to_stride, from, from_stride, done);
     }

@@ -93,7 +93,7 @@ static struct tile tile_at(const struct n8_session *session, const struct n8_ste
     const size_t width = (size_t)out->dims[3];
     const size_t height = (size_t)out->dims[2];
     const size_t area = (size_t)in->dims[2] * (size_t)in->dims[3];
-    struct tile t = {.count = out->pixels - pixel < TILE ? out->pixels - pixel : TILE};
+    struct tile t = {.count = n8_smaller(out->pixels - pixel, TILE)};
     for (size_t i = 0; i < t.count; i++, pixel++) {
         t.image[i] = n8_in_pixel(session, step, 0, pixel / width / height * area);
         t.y[i] = n8_window_at(&step->row, 0, (int64_t)(pixel / width % height), in->dims[2]);
@@ -193,7 +193,7 @@ void n8_run_conv2d_f32(const struct n8_session *session, const struct n8_step *s
         for (size_t b = 0; b < p.groups * p.blocks; b++, block += p.block) {
             const size_t group = b / p.blocks;
             const size_t first = b % p.blocks * LANES;
-            const size_t lanes = p.outputs - first < LANES ? p.outputs - first : LANES;
+            const size_t lanes = n8_smaller(p.outputs - first, LANES);
             float acc[TILE][LANES];
             sum_block(acc, &tile, step, step->in, &p, block, depthwise ? first : group * p.depth,
                       lanes, depthwise);

@@ -55,15 +55,14 @@ static void dequantize_piece(const struct n8_session *session, const struct n8_s
     if (area == 1) {                  // its channels are neighbours
         for (size_t c = 0; c < channels; c += N8_PIECE) {
             dequantize_row(kernels, in, to + c * sizeof(float), from + c * size, real,
-                           channels - c < N8_PIECE ? channels - c : N8_PIECE);
+                           n8_smaller(channels - c, N8_PIECE));
         }
         return;
     }
     for (size_t c = 0; c < channels; c++) {
         if (c % PLANES == 0) {
             n8_deinterleave(kernels, (uint8_t *)pieces[0], sizeof pieces[0], from + c * size,
-                            in->pixel_stride, channels - c < PLANES ? channels - c : PLANES,
-                            at.count, size);
+                            in->pixel_stride, n8_smaller(channels - c, PLANES), at.count, size);
         }
         dequantize_row(kernels, in, to + c * area * sizeof(float), pieces[c % PLANES], real,
                        at.count);

@@ -95,7 +95,7 @@ static void add_up(const struct n8_session *session, const struct n8_tensor *in,
     for (size_t p = 0; p < group->pixels; p++) {
         const uint8_t *from = group->in + p * in->pixel_stride;
         for (size_t c = 0, count; c < group->channels; c += count) {
-            count = group->channels - c < PIECE ? group->channels - c : PIECE;
+            count = n8_smaller(group->channels - c, PIECE);
             int64_t sums[2];
             n8_widen(piece, from + c * size, count, in->type);
             session->model->kernels.sums_s16(sums, piece, count);
@@ -130,7 +130,7 @@ static void normalize(const struct n8_session *session, const struct n8_step *st
         const uint8_t *from = group->in + p * in->pixel_stride;
         uint8_t *to = group->out + p * out->pixel_stride;
         for (size_t c = 0; c < group->channels; c += args.count) {
-            args.count = group->channels - c < PIECE ? group->channels - c : PIECE;
+            args.count = n8_smaller(group->channels - c, PIECE);
             args.gain = gain + group->first + c;
             args.offset = offset + group->first + c;
             n8_widen(given, from + c * n8_value_size(in), args.count, in->type);
@@ -243,7 +243,7 @@ static void add_image(struct image_sums *sums, const int8_t *from, size_t channe
 static void run_block(const struct n8_session *session, const struct n8_step *step, size_t unit) {
     const struct n8_tensor *in = step->in, *out = step->out;
     const size_t first = unit % blocks(in) * BLOCK, pixels = in->pixels / (size_t)in->dims[0];
-    const size_t rest = (size_t)in->dims[1] - first, channels = rest < BLOCK ? rest : BLOCK;
+    const size_t rest = (size_t)in->dims[1] - first, channels = n8_smaller(rest, BLOCK);
     const size_t image = unit / blocks(in) * pixels;
     const int8_t *from = (const int8_t *)n8_in_pixel(session, step, 0, image) + first;
     const float *gamma = step->packed, *beta = gamma + in->dims[1];

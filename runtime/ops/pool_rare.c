@@ -3,6 +3,7 @@
 
 #include "ref/epilogue.h"
 #include "ref/floats.h"
+#include "size.h"
 
 #include <string.h>
 
@@ -34,7 +35,7 @@ void n8_max_s16(const struct n8_pool_args *args) {
     const lanes_s16 lo = (lanes_s16){0} + (int16_t)args->lo;
     const lanes_s16 hi = (lanes_s16){0} + (int16_t)args->hi;
     for (size_t c = 0; c < args->channels; c += LANES) {
-        const size_t count = args->channels - c < LANES ? args->channels - c : LANES;
+        const size_t count = n8_smaller(args->channels - c, LANES);
         lanes_s16 best = lo;
         for (size_t t = 0; t < args->taps; t++) {
             const lanes_s16 tap = load(args, t, c, N8_TYPE_S16);
@@ -48,7 +49,7 @@ void n8_max_s16(const struct n8_pool_args *args) {
 void n8_average_s16(const struct n8_pool_args *args, enum n8_type in, enum n8_type out) {
     const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
     for (size_t c = 0; c < args->channels; c += LANES) {
-        const size_t count = args->channels - c < LANES ? args->channels - c : LANES;
+        const size_t count = n8_smaller(args->channels - c, LANES);
         lanes_s32 sums = (lanes_s32){0} - (int32_t)args->taps * args->in_zero_point;
         for (size_t t = 0; t < args->taps; t++) {
             sums += __builtin_convertvector(load(args, t, c, in), lanes_s32);

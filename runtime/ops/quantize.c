@@ -82,14 +82,14 @@ static void quantize_pixels(const struct n8_session *session, const struct n8_st
     float real[N8_PIECE];
     int16_t row[N8_PIECE]; // or as many bytes
     for (size_t p = begin; p < end; p += at_once) {
-        const size_t pixels = end - p < at_once ? end - p : at_once;
+        const size_t pixels = n8_smaller(end - p, at_once);
         const size_t count = pixels * channels;
         uint8_t *to = n8_out_pixel(session, step, p);
         const bool padded = pixels > 1 && out->pixel_stride != channels * size;
         for (size_t i = 0; i < count; i += N8_PIECE) {
             quantize_row(kernels, out, padded ? (uint8_t *)row : to + i * size,
                          from + p * stride + i * sizeof(float), real,
-                         count - i < N8_PIECE ? count - i : N8_PIECE);
+                         n8_smaller(count - i, N8_PIECE));
         }
         if (padded) {
             n8_move_pixels(kernels, to, out->pixel_stride, n8_pixel_room(out), (uint8_t *)row,

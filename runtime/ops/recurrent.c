@@ -374,7 +374,7 @@ static void activate(const struct matrices *m, size_t which, float *x, size_t co
     const int32_t name = form == NULL ? plain : m->functions[which];
     double v[AT_ONCE];
     for (size_t size; count > 0; count -= size, x += size) {
-        size = count < AT_ONCE ? count : AT_ONCE;
+        size = n8_smaller(count, AT_ONCE);
         for (size_t i = 0; i < size; i++) {
             v[i] = (double)x[i];
         }
@@ -524,8 +524,7 @@ static void run_sequence(const struct n8_session *session, const struct n8_step 
     for (size_t t = 0; t < s->steps; t++) {
         const size_t left = s->steps - t;
         if (t % block == 0) {
-            multiply_inputs(session, step, s, m, direction, batch, t, left < block ? left : block,
-                            w);
+            multiply_inputs(session, step, s, m, direction, batch, t, n8_smaller(left, block), w);
         }
         scale_sums(w->gates, w->sums + t % block * rows, rows, w->scales[t % block],
                    m->scales + direction * rows, m->bias + direction * rows);

@@ -175,7 +175,7 @@ void n8_run_resize(const struct n8_session *session, const struct n8_step *step,
             uint8_t *to = n8_out_pixel(session, step, unit * width + x);
             for (size_t done = 0; taps > LINEAR && done < channels; done += PIECE) {
                 const size_t rest = channels - done;
-                sum(&row, column, to, done, rest < PIECE ? rest : PIECE);
+                sum(&row, column, to, done, n8_smaller(rest, PIECE));
             }
             if (taps > LINEAR) {
                 continue;

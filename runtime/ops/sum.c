@@ -61,7 +61,7 @@ void n8_run_sum(const struct n8_session *session, const struct n8_step *step, si
     for (size_t p = begin; p < end; p += stretch.pixels) {
         for (size_t at = 0; at < stretch.count; at += PIECE) {
             const size_t rest = stretch.count - at;
-            add_up(session, step, p, at, rest < PIECE ? rest : PIECE, sums);
+            add_up(session, step, p, at, n8_smaller(rest, PIECE), sums);
         }
     }
 }

@@ -250,7 +250,7 @@ void n8_run_unary(const struct n8_session *session, const struct n8_step *step, 
         float *out = n8_out_pixel(session, step, p);
         for (size_t i = 0; i < stretch.count; i += BLOCK) {
             const size_t left = stretch.count - i;
-            apply(step->packed, out + i, in + i, left < BLOCK ? left : BLOCK, scratch);
+            apply(step->packed, out + i, in + i, n8_smaller(left, BLOCK), scratch);
         }
     }
 }
