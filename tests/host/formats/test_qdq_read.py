@@ -109,6 +109,16 @@ def test_what_exporters_write_between(tmp_path):
     assert found == {"x": QuantParams(scale=0.5, zero_point=-128, scheme="unsigned")}
 
 
+def test_operators_of_others_may_have_the_same_names(tmp_path):
+    nodes, arrays = pair("x", *GOOD)
+    model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays)
+    for name in ("Conv", "Identity", "Gemm"):
+        model.graph.node.add(op_type=name, domain="own", input=["x"])
+        model.graph.node.add(op_type=name, domain="own", output=[f"{name}_y"])
+    model.opset_import.add(domain="own", version=1)
+    assert list(qdq.load(save(tmp_path, model)).tensors) == ["x"]
+
+
 def test_a_float_network_has_no_scales(tmp_path):
     path = save(tmp_path, chain([("Relu", [], {})], (1, 3)))
     with pytest.raises(TableError, match="no QuantizeLinear"):

@@ -14,6 +14,7 @@ from neon8.formats.foreign_table import (
     params_from,
 )
 from neon8.graph.onnx_file import open_onnx
+from neon8.graph.protos import STANDARD
 from neon8.graph.quantized import Levels, QuantizedFile, qlinear, take_apart
 from neon8.graph.quantized.constants import integer_of
 from neon8.quant.checks import scale as checked_scale
@@ -50,7 +51,8 @@ def load(path: str | PathLike[str]) -> ForeignTable:
 def _table(source: str, apart: QuantizedFile) -> ForeignTable:
     """Everything that the file says."""
     graph = onnx.ModelProto.FromString(apart.file.model).graph
-    copies = {n.input[0]: n.output[0] for n in graph.node if n.op_type == "Identity"}
+    nodes = [node for node in graph.node if node.domain in STANDARD]
+    copies = {n.input[0]: n.output[0] for n in nodes if n.op_type == "Identity"}
     outputs = {value.name for value in graph.output}
     tensors: dict[str, QuantParams] = {}
     called = {v.name: v.name for v in graph.input if v.name in apart.rounded}
@@ -58,7 +60,7 @@ def _table(source: str, apart: QuantizedFile) -> ForeignTable:
     reads: dict[str, str] = {}
     groups: dict[str, int] = {}
     left: list[str] = []
-    for node in graph.node:
+    for node in nodes:
         made = node.output[0]
         if node.op_type == "Identity":
             if made in apart.rounded:  # or else it stands for a DequantizeLinear
