@@ -92,8 +92,11 @@ START = {
 }
 
 
-def typed(shell, place, script, words):
-    """What a terminal shows after words were typed into a shell with its completion."""
+def typed(shell, place, script, words, completed):
+    """What a terminal shows after words and TAB are typed, and RETURN once `completed`.
+
+    A shell may drop what is typed while it completes.
+    """
     flags, load = START[shell]
     process, terminal = pty.fork()
     if process == 0:  # in the shell
@@ -102,15 +105,17 @@ def typed(shell, place, script, words):
     seen = b""
     try:
         os.write(terminal, load.format(script).encode() + b"echo rea''dy\n")
-        deadline, sent = time.monotonic() + 30, False
-        while time.monotonic() < deadline and not re.search(rb"\nend\r", seen):
+        deadline = time.monotonic() + 120
+        steps = [
+            (rb"\nready\r", words + b"\t"),
+            (re.escape(completed) + b" ", b"\necho e''nd\n"),
+            (rb"\nend\r", b""),
+        ]
+        while time.monotonic() < deadline and steps:
             if select.select([terminal], [], [], 0.1)[0]:
                 seen += os.read(terminal, 1 << 16)
-            if not sent and re.search(rb"\nready\r", seen):
-                os.write(terminal, words + b"\t")
-                time.sleep(2)  # a shell may drop what is typed while it completes
-                os.write(terminal, b"\necho e''nd\n")
-                sent = True
+            if re.search(steps[0][0], seen):
+                os.write(terminal, steps.pop(0)[1])
     finally:
         os.close(terminal)
         os.waitpid(process, 0)
@@ -124,7 +129,9 @@ def test_a_shell_completes(shell, share, place):
         f'[ -z "$_ARGCOMPLETE" ] || exec "{sys.executable}" -m neon8 "$@"\n'
         'echo "called with $*"\n'
     )
-    seen = typed(shell, place, share / manual.SHELLS[shell], b"neon8 profile net.n")
+    seen = typed(
+        shell, place, share / manual.SHELLS[shell], b"neon8 profile net.n", b"net.n8"
+    )
     assert "called with profile net.n8\r" in seen
 
 

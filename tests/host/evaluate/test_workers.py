@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples that are evaluated side by side: the same result as one after the other."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -123,6 +124,7 @@ def test_ctrl_c_at_the_command_line(tiny, photos, tmp_path):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, "-m", "neon8", *map(str, words), "--workers", "3"],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # numpy starts none
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

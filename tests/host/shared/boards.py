@@ -150,7 +150,7 @@ def sshd(tmp_path_factory):
         # Not for ever, should these tests be killed.
         words = ["timeout", "1800", SSHD, "-D", "-e", "-f", folder / "sshd_config"]
         server = subprocess.Popen(words, stderr=said, start_new_session=True)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         with (
             contextlib.suppress(OSError),

@@ -61,7 +61,7 @@ def test_ctrl_c_ends_it(endless, words, times):
     )
     signal.signal(signal.SIGINT, before)
     stat = Path(f"/proc/{process.pid}/stat")
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 300
     while sum(map(int, stat.read_text().split()[13:15])) < BUSY:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < limit
@@ -69,7 +69,11 @@ def test_ctrl_c_ends_it(endless, words, times):
     for _ in range(times):
         process.send_signal(signal.SIGINT)
         time.sleep(0.2)
-    out, error = process.communicate(timeout=20)
+    try:
+        out, error = process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:  # two at once are one on a loaded machine
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=60 if times > 1 else 0)
     assert (process.returncode, out) == (130, "")
     assert error.startswith("neon8: interrupted")
     assert error.count("\n") == 1

@@ -289,7 +289,7 @@ def test_workers_end_with_a_parent_that_is_killed(files, tmp_path):
     assert process.returncode == -signal.SIGKILL
     workers = json.loads(error.splitlines()[0])
     assert len(workers) == 2
-    for _ in range(200):
+    for _ in range(1200):
         if not any(map(alive, workers)):
             break
         time.sleep(0.05)
