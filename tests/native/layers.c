@@ -2,6 +2,8 @@
 //
 // Random layers give the bytes of the C kernels on every level that this processor has. In a build
 // with the stand-in level, whose kernels have other geometries, also which row is chosen.
+//
+//   layers COUNT
 #include "conv/choose.h"
 #include "conv/conv.h"
 #include "model/model.h"
@@ -10,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAYERS = 2500, ALIGN = 64 };
+enum { ALIGN = 64 };
 
 #ifdef N8_EXTRA_LEVELS
 static const enum n8_isa STANDIN = (enum n8_isa)N8_LEVEL_standin;
@@ -413,11 +415,11 @@ static size_t levels_here(enum n8_isa levels[N8_ISA_I8MM + 1]) {
     return count;
 }
 
-static void check_layers(void) {
+static void check_layers(unsigned long count) {
     enum n8_isa levels[N8_ISA_I8MM + 1];
     const size_t level_count = levels_here(levels);
     unsigned *used = allocate(n8_conv_row_count * sizeof *used);
-    for (size_t i = 0; i < LAYERS; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct layer layer = {0};
         const struct n8_conv_row *row = NULL;
         if (!draw_layer(&layer))
@@ -520,9 +522,9 @@ static void check_core(void) {
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     check_core();
-    check_layers();
+    check_layers(argc == 2 ? strtoul(argv[1], NULL, 10) : 0);
     check_winograd_reach();
 #ifdef N8_EXTRA_LEVELS
     check_levels();
