@@ -25,7 +25,7 @@ from random_program import differing_bytes, random_inputs, random_program
 
 SECONDS = 2
 LITTLE = 32 * 2**20
-SEEDS = range(60)
+SEEDS = range(20)
 ROUNDING = 256
 """Bytes: some buffers of a small network, each rounded up to 64."""
 

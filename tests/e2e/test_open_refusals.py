@@ -164,10 +164,6 @@ def refusal(content, **options) -> str:
     return str(raised.value)
 
 
-def test_the_file_itself_opens():
-    assert writer.dumps(template()) == OpenFile().content()
-
-
 @pytest.mark.parametrize(("place", "reason", "damage"), DAMAGES)
 def test_damage(place, reason, damage):
     file = OpenFile()
