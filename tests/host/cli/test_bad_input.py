@@ -51,6 +51,9 @@ CASES = {
     f"{CALIBRATE} --skip 24": "train.npz | 24",
     f"{CALIBRATE} --preprocess {{half_toml}}": "half_toml",
     f"{CALIBRATE} --preprocess {{other_key}}": "other_key | mena",
+    "calibrate {tiny.onnx} --data {tiny.data} --preprocess {toml} -o {toml}": (
+        "toml: is an input"
+    ),
     "compile {tiny.onnx} --scales {scale_0} -o {new}": "scale_0 | image | scale",
     "compile {tiny.onnx} --scales {scale_inf} -o {new}": "scale_inf",
     "compile {tiny.onnx} --scales {scale_negative} -o {new}": "image | scale",
@@ -128,6 +131,7 @@ def files(tiny, tmp_path_factory):
         "photo": photo.SerializeToString(),
         "half_toml": b"size = [8,",
         "other_key": b"mena = [1]",
+        "toml": b'color = "rgb"',
         "half_json": b"{oops",
         "scale_0": scaled(tiny, 0),
         "scale_inf": scaled(tiny, float("inf")),

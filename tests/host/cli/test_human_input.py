@@ -11,17 +11,9 @@ import onnx
 import pytest
 from PIL import Image
 
-from command_lines import OUT, calibrate, compile_, refuse, saved, succeed, written
+from command_lines import compile_, refuse, saved, succeed, written
 
 BOM = b"\xef\xbb\xbf"
-
-
-def test_preprocessing_as_the_output(tiny, tmp_path, capsys):
-    settings = written(tmp_path, "p.toml", b'color = "rgb"\n')
-    words = calibrate(tiny, tiny.data, tmp_path, None, "--preprocess", settings)
-    words = [settings if word == tmp_path / OUT else word for word in words]
-    assert "p.toml: is an input" in refuse(capsys, *words)
-    assert settings.read_bytes() == b'color = "rgb"\n'
 
 
 SIGNALLING_NAN = np.array(0x7FF0000000000001).view(np.float64)[()]

@@ -3,8 +3,7 @@
 
 import json
 import shutil
-from dataclasses import dataclass
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,33 +12,19 @@ import neon8
 from neon8.report.facts import Report
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """What the report was made of."""
-
-    model: Path
-    table: Path
-    n8: Path
-    data: Path
-    calib: Path
-    other: Path
-    search: Path
-    names: Path
-
-
 @pytest.fixture(scope="session")
-def files(tiny, tmp_path_factory) -> Files:
+def files(tiny, tmp_path_factory) -> SimpleNamespace:
     """The tiny network with labels, and a table that is worse on purpose."""
     folder = tmp_path_factory.mktemp("report")
-    made = Files(
-        tiny.onnx,
-        tiny.table,
-        tiny.n8,
-        folder / "test.npz",
-        folder / "tiny.calib",
-        folder / "other.scales.json",
-        folder / "curve.json",
-        folder / "labels.txt",
+    made = SimpleNamespace(
+        model=tiny.onnx,
+        table=tiny.table,
+        n8=tiny.n8,
+        data=folder / "test.npz",
+        calib=folder / "tiny.calib",
+        other=folder / "other.scales.json",
+        search=folder / "curve.json",
+        names=folder / "labels.txt",
     )
     made.names.write_text("ant\nbee\ncat|\n<d>\neel\nfox\n")
     shutil.copy(tiny.labelled, made.data)
