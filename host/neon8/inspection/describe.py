@@ -17,6 +17,7 @@ from neon8.runtime import Model, StepInfo, TensorInfo, cut_file
 from neon8.runtime.arrays import Bounds
 from neon8.runtime.board.model import BoardModel
 from neon8.runtime.model import MAGIC, measure
+from neon8.runtime.targets import opened
 from neon8.settings.reader import takes
 from neon8.settings.shapes import fixed
 from neon8.settings.stages import DEFAULTS, Settings
@@ -49,18 +50,12 @@ def _described(path: Path, settings: Settings) -> list[text.Part]:
     except OSError as error:
         raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
     if path.suffix == ".n8" or data.startswith(MAGIC):
-        isa, most = where.isa, where.max_bytes
         at = {name: fixed(path, name, dims) for name, dims in (shapes or {}).items()}
-        if where.target != NATIVE:
-            target, core = where.target, where.core
-            with BoardModel.open(
-                path, target, core, isa, max_bytes=most, shapes=at or None
-            ) as there:
-                return _opened(path, there, where=f"{target}, {core}")
-        source = str(path)
-        with Model.from_bytes(data, source=source, isa=isa, max_bytes=most) as model:
+        with opened(path, where, shapes=at or None) as model:
+            if not isinstance(model, Model):
+                return _opened(path, model, where=f"{where.target}, {where.core}")
             shown = model.at(at) if at else model
-            largest = _at_most(model, data, isa)
+            largest = _at_most(model, data, where.isa)
             return _opened(path, shown, where="this machine", most=largest)
     given = {"--isa": where.isa, "--max-bytes": where.max_bytes}
     named = [name for name, value in given.items() if value is not None]

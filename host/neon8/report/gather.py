@@ -26,9 +26,8 @@ from neon8.report.layers import layers_of, seen_values, tensors_of
 from neon8.report.predicted import predicted
 from neon8.report.samples import Book, Kept
 from neon8.runtime import Model, StepInfo
-from neon8.runtime.board.model import BoardModel
 from neon8.runtime.cut import Around
-from neon8.runtime.targets import CUT
+from neon8.runtime.targets import CUT, opened
 from neon8.settings.reader import takes
 from neon8.settings.shapes import settled
 from neon8.settings.stages import DEFAULTS, Settings, TargetSettings
@@ -89,8 +88,8 @@ def report_model(
     if wanted.calibration is not None:
         observation = calib_file.load(wanted.calibration)
         seen = seen_values(observation, graph, scales)
-    with _opened(n8, settings.target) as opened:
-        facts, memory, steps = opened.facts, opened.memory, opened.steps
+    with opened(n8, settings.target) as there:
+        facts, memory, steps = there.facts, there.memory, there.steps
     _check(n8, facts.digest, steps, graph.digest, scales)
     for path in (path for path, other in others if other is None):
         with Model.open(path) as other_model:
@@ -184,14 +183,6 @@ def _path(data: Data) -> str:
 
 def _where(target: TargetSettings) -> str:
     return HERE if target.target == NATIVE else f"{target.target}, {target.core}"
-
-
-def _opened(path: Path, where: TargetSettings) -> Model | BoardModel:
-    """Open an .n8 file where its kernels are to be told."""
-    isa, most = where.isa, where.max_bytes
-    if where.target == NATIVE:
-        return Model.open(path, isa=isa, max_bytes=most)
-    return BoardModel.open(path, where.target, where.core, isa, max_bytes=most)
 
 
 def _check(

@@ -15,7 +15,7 @@ from neon8.runtime.arrays import Bounds, StepInfo, TensorInfo, any_open
 from neon8.runtime.board.model import BoardModel
 from neon8.runtime.closable import Closable
 from neon8.runtime.cut import Around
-from neon8.runtime.model import MAGIC, Model, Session
+from neon8.runtime.model import MAGIC, Model, Session, Shapes
 from neon8.settings.shapes import Open
 from neon8.settings.stages import TargetSettings
 
@@ -126,6 +126,20 @@ def is_model_file(path: Path) -> bool:
         return False
 
 
+def opened(
+    path: Path, where: TargetSettings, *, shapes: Shapes | None = None
+) -> Model | BoardModel:
+    """An .n8 file, opened where it is to run.
+
+    shapes: as of BoardModel, which describes the model there.  ModelError, SetupError.
+    """
+    isa, most = where.isa, where.max_bytes
+    if where.target == NATIVE:
+        return Model.open(path, isa=isa, max_bytes=most)
+    target, core = where.target, where.core
+    return BoardModel.open(path, target, core, isa, max_bytes=most, shapes=shapes)
+
+
 @contextmanager
 def open_model(path: Path, where: TargetSettings = HERE) -> Iterator[Runner]:
     """An .n8 file, run as it is, or a cut network, whole: its .n8 file runs there.
@@ -161,19 +175,14 @@ def open_model(path: Path, where: TargetSettings = HERE) -> Iterator[Runner]:
 @contextmanager
 def _opened(path: Path, where: TargetSettings) -> Iterator[Runner]:
     """An .n8 file."""
-    isa, most_bytes = where.isa, where.max_bytes
     with ExitStack() as stack:
-        model: Model | BoardModel
-        if where.target == NATIVE:
-            model = stack.enter_context(Model.open(path, isa=isa, max_bytes=most_bytes))
+        model = opened(path, where)
+        stack.enter_context(model)
+        if isinstance(model, Model):
             sessions = stack.enter_context(Sessions(model.session))
             most = model.memory.sessions(model.max_bytes)
             run, best, stop = sessions.run, None, lambda: None
         else:
-            model = BoardModel.open(
-                path, where.target, where.core, isa, max_bytes=most_bytes
-            )
-            stack.enter_context(model)
             run, most, best, stop = model.run, model.ahead, model.ahead, model.stop
         yield Runner(
             model.inputs,
