@@ -192,7 +192,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
 
 // Every combination of tails comes with each number of taps and depth, and so with several draws of
 // everything else; few of them more often.
-void cases_igemm(struct context *context) {
+void cases_n8_igemm_fn(struct context *context) {
     enum { ROUNDS = 4, TAPS = 3, DEPTHS = 4, ENOUGH = 2000 };
     static const size_t taps[TAPS] = {1, 2, 9};
     const struct n8_tile *tile = &context->kernel->geometry.tile;
@@ -344,7 +344,7 @@ static struct test_case winograd_case(struct context *context, size_t tiles, siz
     return test;
 }
 
-void cases_winograd(struct context *context) {
+void cases_n8_winograd_fn(struct context *context) {
     enum { ROUNDS = 8, TILES = 9, DEPTHS = 9 };
     for (size_t step = 0; step < ROUNDS * TILES * DEPTHS; step++) {
         struct test_case test =
@@ -359,7 +359,7 @@ static size_t or_any(struct rng *rng, int32_t fixed, uint32_t largest) {
     return fixed != 0 ? (size_t)fixed : 1 + rng_below(rng, largest);
 }
 
-void cases_depthwise(struct context *context) {
+void cases_n8_depthwise_fn(struct context *context) {
     enum { ROUNDS = 12 };
     struct rng *rng = &context->rng;
     const struct geometry *row = &context->kernel->geometry;

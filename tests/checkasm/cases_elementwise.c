@@ -22,7 +22,7 @@ static float unit_of(struct rng *rng) {
     return ldexpf(rng_below(rng, 2) ? 1.0f : rng_float(rng, 1.0f, 2.0f), exponent);
 }
 
-void cases_quantize(struct context *context) {
+void cases_n8_quantize_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
         const size_t count = count_of(step);
@@ -44,7 +44,7 @@ void cases_quantize(struct context *context) {
     }
 }
 
-void cases_dequantize(struct context *context) {
+void cases_n8_dequantize_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
         const size_t count = count_of(step);
@@ -111,15 +111,15 @@ static void cases_acc(struct context *context, bool to_float) {
     }
 }
 
-void cases_dequantize_acc(struct context *context) {
+void cases_n8_dequantize_acc_fn(struct context *context) {
     cases_acc(context, true);
 }
 
-void cases_requantize_acc(struct context *context) {
+void cases_n8_requantize_acc_fn(struct context *context) {
     cases_acc(context, false);
 }
 
-void cases_pointwise(struct context *context) {
+void cases_n8_pointwise_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
         const size_t count = count_of(step);
@@ -164,7 +164,7 @@ void cases_pointwise(struct context *context) {
     }
 }
 
-void cases_table(struct context *context) {
+void cases_n8_table_fn(struct context *context) {
     enum { ENTRIES = 256 };
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
@@ -196,7 +196,7 @@ void cases_table(struct context *context) {
     }
 }
 
-void cases_tables(struct context *context) {
+void cases_n8_tables_fn(struct context *context) {
     enum { ENTRIES = 256, COLUMNS = 8 };
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
@@ -228,7 +228,7 @@ void cases_tables(struct context *context) {
     }
 }
 
-void cases_pool(struct context *context) {
+void cases_n8_pool_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
         const size_t channels = count_of(step), pixels = 1 + rng_below(rng, 9);
@@ -265,7 +265,7 @@ void cases_pool(struct context *context) {
     }
 }
 
-void cases_blend(struct context *context) {
+void cases_n8_blend_fn(struct context *context) {
     struct rng *rng = &context->rng;
     const bool floats = strcmp(context->kernel->slot, "blend_f32") == 0;
     const size_t size = floats ? sizeof(float) : 1;
@@ -306,7 +306,7 @@ void cases_blend(struct context *context) {
     }
 }
 
-void cases_softmax(struct context *context) {
+void cases_n8_softmax_fn(struct context *context) {
     static const float spreads[] = {1.0f, 10.0f, 60.0f, 300.0f, 1e30f};
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {

@@ -7,7 +7,7 @@
 
 enum { CASES = 800, MOST_CHANNELS = 68 };
 
-void cases_affine(struct context *context) {
+void cases_n8_affine_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {
         const size_t channels = 1 + (size_t)step % MOST_CHANNELS;
@@ -53,7 +53,7 @@ void cases_affine(struct context *context) {
     }
 }
 
-void cases_lrn(struct context *context) {
+void cases_n8_lrn_fn(struct context *context) {
     static const double betas[] = {0.75, 0.5, 1.0, 0.0, 0.6, 2.5};
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {
@@ -94,7 +94,7 @@ static void fill_s16(struct rng *rng, int16_t *out, size_t count) {
     }
 }
 
-void cases_sums(struct context *context) {
+void cases_n8_sums_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {
         const size_t count = step == CASES ? 65536 : 1 + (size_t)step % MOST_CHANNELS;
@@ -109,7 +109,7 @@ void cases_sums(struct context *context) {
     }
 }
 
-void cases_powers(struct context *context) {
+void cases_n8_powers_fn(struct context *context) {
     enum { POWERS = 256, MOST = 1 << 30 };
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {
@@ -131,7 +131,7 @@ void cases_powers(struct context *context) {
     }
 }
 
-void cases_top(struct context *context) {
+void cases_n8_top_fn(struct context *context) {
     enum { ENTRIES = 128 };
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {
@@ -155,7 +155,7 @@ void cases_top(struct context *context) {
     }
 }
 
-void cases_normalize(struct context *context) {
+void cases_n8_normalize_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {
         const size_t count = step == CASES ? 512 : 1 + (size_t)step % MOST_CHANNELS;

@@ -44,7 +44,7 @@ static float scale_of(struct rng *rng) {
     return pick < 6 ? special[pick] : ldexpf(rng_float(rng, 1.0f, 2.0f), rng_range(rng, -9, 4));
 }
 
-void cases_quantize_s16(struct context *context) {
+void cases_n8_quantize_s16_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
         const size_t count = count_of(step);
@@ -66,7 +66,7 @@ void cases_quantize_s16(struct context *context) {
     }
 }
 
-void cases_dequantize_s16(struct context *context) {
+void cases_n8_dequantize_s16_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
         const size_t count = count_of(step);
@@ -87,7 +87,7 @@ void cases_dequantize_s16(struct context *context) {
     }
 }
 
-void cases_add_s16(struct context *context) {
+void cases_n8_add_s16_fn(struct context *context) {
     struct rng *rng = &context->rng;
     const bool products = strcmp(context->kernel->slot, "multiply_s16") == 0;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
@@ -128,7 +128,7 @@ void cases_add_s16(struct context *context) {
     }
 }
 
-void cases_interpolate(struct context *context) {
+void cases_n8_interpolate_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
         const size_t count = count_of(step), size = count * sizeof(int16_t);
@@ -170,7 +170,7 @@ static int32_t sum_of(struct rng *rng, int pattern) {
     return pick < 6 ? special[pick] : (int32_t)rng_next(rng) >> rng_below(rng, 24);
 }
 
-void cases_output(struct context *context) {
+void cases_n8_output_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
         const bool last = step == COUNTS * ROUNDS;
@@ -227,7 +227,7 @@ void cases_output(struct context *context) {
     }
 }
 
-void cases_depthwise_s16(struct context *context) {
+void cases_n8_depthwise_s16_fn(struct context *context) {
     enum { CASES = 300, LANES = 8, TAPS = 5 };
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {

@@ -15,7 +15,7 @@ enum {
 
 // Every number of channels with every number of pixels up to four tiles. The last plane, or pixel,
 // ends where it is read and written no further.
-void cases_planes(struct context *context) {
+void cases_n8_planes_fn(struct context *context) {
     struct rng *rng = &context->rng;
     const bool to_planes = strcmp(context->kernel->slot, "deinterleave_s8") == 0;
     for (int step = 0; step <= MOST * PIXEL; step++) {
@@ -43,7 +43,7 @@ void cases_planes(struct context *context) {
     }
 }
 
-void cases_transpose(struct context *context) {
+void cases_n8_transpose_fn(struct context *context) {
     enum { FEW = 12, SIZE = sizeof(float) };
     struct rng *rng = &context->rng;
     for (int step = 0; step <= FEW * FEW + ROUNDS; step++) {

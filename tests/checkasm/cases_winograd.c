@@ -22,7 +22,7 @@ static void fill_s16(struct rng *rng, int16_t *values, size_t count, int32_t lar
     }
 }
 
-void cases_winograd_gemm(struct context *context) {
+void cases_n8_winograd_gemm_fn(struct context *context) {
     enum { CASES = 300, LARGEST_IN = INT16_MAX, LARGEST_WEIGHT = 128 * 144 };
     struct rng *rng = &context->rng;
     const size_t panel = context->kernel->geometry.panel, width = panel == 0 ? 8 : panel; // C: any
@@ -62,7 +62,7 @@ void cases_winograd_gemm(struct context *context) {
     }
 }
 
-void cases_winograd_input(struct context *context) {
+void cases_n8_winograd_input_fn(struct context *context) {
     enum { CASES = 300 };
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {
@@ -95,7 +95,7 @@ static void fill_sums(struct rng *rng, int pattern, int32_t *sums, size_t count)
                                        : (int32_t)((uint32_t)rng_next(rng) & ~UINT32_C(63));
 }
 
-void cases_winograd_output(struct context *context) {
+void cases_n8_winograd_output_fn(struct context *context) {
     enum { CASES = 600, WIDTH = 16 };
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {

@@ -128,37 +128,11 @@ void check_signals_init(void);
 // Set by the timer, for the kernel of the selftest that waits for it.
 extern volatile unsigned long check_ticks;
 
-// All cases of one signature; the last is a large one, under fire and in threads.
-void cases_quantize(struct context *context);
-void cases_dequantize(struct context *context);
-void cases_dequantize_acc(struct context *context);
-void cases_requantize_acc(struct context *context);
-void cases_igemm(struct context *context);
-void cases_depthwise(struct context *context);
-void cases_winograd(struct context *context);
-void cases_winograd_gemm(struct context *context);
-void cases_winograd_input(struct context *context);
-void cases_winograd_output(struct context *context);
-void cases_pointwise(struct context *context);
-void cases_pool(struct context *context);
-void cases_blend(struct context *context);
-void cases_softmax(struct context *context);
-void cases_table(struct context *context);
-void cases_tables(struct context *context);
-void cases_affine(struct context *context);
-void cases_lrn(struct context *context);
-void cases_sums(struct context *context);
-void cases_powers(struct context *context);
-void cases_top(struct context *context);
-void cases_normalize(struct context *context);
-void cases_planes(struct context *context);
-void cases_transpose(struct context *context);
-void cases_quantize_s16(struct context *context);
-void cases_dequantize_s16(struct context *context);
-void cases_add_s16(struct context *context);
-void cases_interpolate(struct context *context);
-void cases_output(struct context *context);
-void cases_depthwise_s16(struct context *context);
+// All cases of one signature, by the type of its kernels; the last is a large one, under fire and
+// in threads.
+#define N8_CASES(slot, type) void cases_##type(struct context *context);
+N8_SLOTS(N8_CASES)
+#undef N8_CASES
 
 // selftest.c: whether every misbehaving kernel was caught and no other.
 bool selftest(uint64_t seed);

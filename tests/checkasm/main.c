@@ -7,37 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#define CASES_n8_quantize_fn        cases_quantize
-#define CASES_n8_dequantize_fn      cases_dequantize
-#define CASES_n8_dequantize_acc_fn  cases_dequantize_acc
-#define CASES_n8_requantize_acc_fn  cases_requantize_acc
-#define CASES_n8_igemm_fn           cases_igemm
-#define CASES_n8_depthwise_fn       cases_depthwise
-#define CASES_n8_winograd_fn        cases_winograd
-#define CASES_n8_winograd_gemm_fn   cases_winograd_gemm
-#define CASES_n8_winograd_input_fn  cases_winograd_input
-#define CASES_n8_winograd_output_fn cases_winograd_output
-#define CASES_n8_pointwise_fn       cases_pointwise
-#define CASES_n8_pool_fn            cases_pool
-#define CASES_n8_blend_fn           cases_blend
-#define CASES_n8_softmax_fn         cases_softmax
-#define CASES_n8_table_fn           cases_table
-#define CASES_n8_tables_fn          cases_tables
-#define CASES_n8_affine_fn          cases_affine
-#define CASES_n8_lrn_fn             cases_lrn
-#define CASES_n8_sums_fn            cases_sums
-#define CASES_n8_powers_fn          cases_powers
-#define CASES_n8_top_fn             cases_top
-#define CASES_n8_normalize_fn       cases_normalize
-#define CASES_n8_planes_fn          cases_planes
-#define CASES_n8_transpose_fn       cases_transpose
-#define CASES_n8_quantize_s16_fn    cases_quantize_s16
-#define CASES_n8_dequantize_s16_fn  cases_dequantize_s16
-#define CASES_n8_add_s16_fn         cases_add_s16
-#define CASES_n8_interpolate_fn     cases_interpolate
-#define CASES_n8_output_fn          cases_output
-#define CASES_n8_depthwise_s16_fn   cases_depthwise_s16
-
 // What a slot needs to be checked; `naive` is the reference of its C row.
 struct slot {
     any_fn *naive, *twin;
@@ -51,7 +20,7 @@ enum slot_number {
 };
 
 static const struct slot slots[] = {
-#define N8_SLOT(slot, type) {(any_fn *)naive_##slot, (any_fn *)n8_##slot##_c, CASES_##type},
+#define N8_SLOT(slot, type) {(any_fn *)naive_##slot, (any_fn *)n8_##slot##_c, cases_##type},
     N8_SLOTS(N8_SLOT)
 #undef N8_SLOT
 };

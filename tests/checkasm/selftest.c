@@ -157,11 +157,11 @@ static const struct {
     const char *reason;
 } others[] = {
     // clang-format off
-    OTHER(table_s8, "clears its output before it reads", table_clears_first, cases_table, BYTE)
-    OTHER(igemm_s8_s8_add, "behaves", n8_igemm_s8_s8_add_c, cases_igemm, NULL)
-    OTHER(igemm_s8_s8_add, "writes before it reads what it adds", adds_after_writing, cases_igemm, BYTE)
-    OTHER(igemm_s8_s8_add, "writes between its pixels", fills_gaps, cases_igemm, BYTE)
-    OTHER(maxpool_s8, "writes one more channel", writes_next_channel, cases_pool, EITHER)
+    OTHER(table_s8, "clears its output before it reads", table_clears_first, cases_n8_table_fn, BYTE)
+    OTHER(igemm_s8_s8_add, "behaves", n8_igemm_s8_s8_add_c, cases_n8_igemm_fn, NULL)
+    OTHER(igemm_s8_s8_add, "writes before it reads what it adds", adds_after_writing, cases_n8_igemm_fn, BYTE)
+    OTHER(igemm_s8_s8_add, "writes between its pixels", fills_gaps, cases_n8_igemm_fn, BYTE)
+    OTHER(maxpool_s8, "writes one more channel", writes_next_channel, cases_n8_pool_fn, EITHER)
     // clang-format on
 };
 #undef OTHER
@@ -188,7 +188,7 @@ bool selftest(uint64_t seed) {
                                       samples[i].name,
                                       (any_fn *)samples[i].run,
                                       (any_fn *)naive_quantize_f32_s8,
-                                      cases_quantize,
+                                      cases_n8_quantize_fn,
                                       {{0}, 0, 0, 0, 0, 0, 0, 0}};
         right &= judge(&kernel, seed, samples[i].reason, &caught);
     }
