@@ -31,13 +31,15 @@ class Kind:
 
     parse: reads a word of the command line.  check: converts a value of Python or TOML
     to that of the field.  Both raise SettingsError with the cause.  choices: all
-    values, for help.  repeated: the option may be given several times.  several: it
-    takes several words.  join: combines them.  writes: the value is a file to write.
+    values, for help.  metavar: what help calls a value.  repeated: the option may be
+    given several times.  several: it takes several words.  join: combines them.
+    writes: the value is a file to write.
     """
 
     parse: Callable[[str], Any]
     check: Callable[[Any], Any]
     choices: tuple[Any, ...] | None = None
+    metavar: str | None = None
     repeated: bool = False
     several: bool = False
     join: Callable[[Sequence[Any]], Any] = tuple
@@ -48,9 +50,10 @@ class Kind:
 class Setting:
     """The metadata of a field.
 
-    default, type: of the field.  option: its spelling on the command line.
-    needs: fields of the same object, one of which must be set for this one to mean
-    something.  unit: of the value in Python and TOML, where an option has another.
+    default, type: of the field.  option: its spelling on the command line.  metavar:
+    instead of the Kind's.  needs: fields of the same object, one of which must be set
+    for this one to mean something.  unit: of the value in Python and TOML, where an
+    option has another.
     """
 
     help: str
@@ -98,7 +101,8 @@ def settings_of(stage: type[Stage]) -> dict[str, Setting]:
     for each in fields(stage):  # type: ignore[arg-type] # made by @dataclass
         made: Setting = each.metadata[KEY]
         option = made.option or f"--{each.name.replace('_', '-')}"
-        found[each.name] = replace(made, type=each.type, option=option)
+        shown = made.metavar or made.kind.metavar
+        found[each.name] = replace(made, type=each.type, option=option, metavar=shown)
     return found
 
 
@@ -136,7 +140,7 @@ def whole(least: int | None = None) -> Kind:
             raise SettingsError(f"{value!r} is not {what}")
         return int(value)
 
-    return Kind(parse=parse, check=check)
+    return Kind(parse=parse, check=check, metavar="N")
 
 
 def number(
@@ -255,13 +259,7 @@ def several(kind: Kind, *, repeated: bool = False) -> Kind:
             raise SettingsError(f"{value!r} is not a list of values")
         return tuple(map(kind.check, value))
 
-    return Kind(
-        parse=kind.parse,
-        check=check,
-        choices=kind.choices,
-        repeated=repeated,
-        several=not repeated,
-    )
+    return replace(kind, check=check, repeated=repeated, several=not repeated)
 
 
 def table(parse: Callable[[str], tuple[str, Any]], check: Callable[[Any], Any]) -> Kind:

@@ -34,15 +34,16 @@ from neon8.settings.fields import (
 )
 from neon8.settings.shapes import Open, shape, size
 
-MOST_DECIBELS = 200
 CLASSES = "a text file with the names of the classes, a line for each"
-DECIBELS = number("a number of dB", above=0, most=MOST_DECIBELS)
+DECIBELS = replace(number("a number of dB", above=0, most=200), metavar="DB")
 COUNT = whole(1)
-METHOD = text(methods.parse)
+METHOD = replace(text(methods.parse), metavar="METHOD")
 TARGET = replace(text(check_target), choices=(*TARGETS, "ssh:", "adb"))
 # Fields of these kinds are Any: their classes belong to packages that come later.
-PREPROCESS = path(also="neon8.data.preprocess.Preprocess")
-OVERRIDES = path(also="neon8.calibrate.overrides.Overrides")
+PREPROCESS = replace(path(also="neon8.data.preprocess.Preprocess"), metavar="P.toml")
+OVERRIDES = replace(
+    path(also="neon8.calibrate.overrides.Overrides"), metavar="ranges.json"
+)
 
 
 def _size(value: Any) -> int | Open:
@@ -95,7 +96,7 @@ def _release(word: str) -> None:
         raise SettingsError(f"{word!r} is no version of numbers and dots, like 1.0")
 
 
-NAME = text(_name)
+NAME = replace(text(_name), metavar="NAME")
 RELEASE = text(_release)
 SHAPES = table(shape, several(Kind(parse=size, check=_size)).check)
 PRECISION = table(_precision, one_of(ALL_PRECISIONS).check)
@@ -123,13 +124,10 @@ class ProfileSettings(Stage):
     """The core for which a model is profiled."""
 
     core: str | None = setting(
-        None,
-        "a core, such as cortex-a55; with --ghz any board that has it",
-        NAME,
-        metavar="NAME",
+        None, "a core, such as cortex-a55; with --ghz any board that has it", NAME
     )
     board: str | None = setting(
-        None, "a board that others have measured, such as rpi4", NAME, metavar="NAME"
+        None, "a board that others have measured, such as rpi4", NAME
     )
     ghz: float | None = setting(
         None,
@@ -154,7 +152,6 @@ class BenchSettings(Stage):
         None,
         "instead of 1, 2, 4 ... and as many as there are cores of a kind",
         several(COUNT),
-        metavar="N",
     )
     seconds: float = setting(
         1.0,
@@ -162,26 +159,18 @@ class BenchSettings(Stage):
         number("a time in seconds", above=0, most=3600),
         metavar="S",
     )
-    most_runs: int = setting(1000, "in that time at most", COUNT, metavar="N")
+    most_runs: int = setting(1000, "in that time at most", COUNT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSettings(Stage):
     """Which samples are used, and how images become inputs."""
 
-    preprocess: Any = setting(
-        None,
-        "how images become inputs; a TOML file",
-        PREPROCESS,
-        metavar="P.toml",
-    )
+    preprocess: Any = setting(None, "how images become inputs; a TOML file", PREPROCESS)
     limit: int | None = setting(
-        None,
-        "use at most N samples (default: all; diagnose: 20)",
-        COUNT,
-        metavar="N",
+        None, "use at most N samples (default: all; diagnose: 20)", COUNT
     )
-    skip: int = setting(0, "leave out the first N samples", whole(0), metavar="N")
+    skip: int = setting(0, "leave out the first N samples", whole(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +182,6 @@ class ObserveSettings(Stage):
         "worker processes, each with one thread and the memory of one session; never "
         "more than there are samples; more than there are processors gains nothing",
         COUNT,
-        metavar="N",
     )
     engine: str | None = setting(
         None,
@@ -260,7 +248,6 @@ class SolveSettings(Stage):
         "your own ranges, which win over what the samples say; a JSON file",
         OVERRIDES,
         option="--override",
-        metavar="ranges.json",
     )
     plain: bool = setting(
         False,
@@ -274,7 +261,6 @@ class SolveSettings(Stage):
         6.0,
         "what that may cost a layer, in dB of the signal to noise ratio of its output",
         DECIBELS,
-        metavar="DB",
         needs=("fast",),
     )
 
@@ -296,7 +282,7 @@ class RefineSettings(Stage):
         flag(),
     )
     target_sqnr: float | None = setting(
-        None, "more bits until the output has so many dB", DECIBELS, metavar="DB"
+        None, "more bits until the output has so many dB", DECIBELS
     )
     max_cost: float | None = setting(
         None,
@@ -345,7 +331,6 @@ class CompileSettings(Stage):
         "are up to who gives it",
         PREPROCESS,
         option="--io-image",
-        metavar="P.toml",
     )
     keep_float: Collection[str] = setting(
         (),
@@ -362,7 +347,6 @@ class CompileSettings(Stage):
         0.1,
         "what that may cost a layer, in dB of the signal to noise ratio of its weights",
         DECIBELS,
-        metavar="DB",
         needs=("accumulator_aware",),
     )
     cut: bool = setting(
@@ -420,7 +404,6 @@ class TargetSettings(Stage):
         "fit, layers give up weights that Winograd makes eight times as large, and run "
         "slower with the same results (default: 1 GiB)",
         COUNT,
-        metavar="N",
     )
 
     def agree(self) -> None:
@@ -456,7 +439,6 @@ class RunSettings(Stage):
         "emulated process; fewer where --max-bytes has no room for so many; the result "
         "is the same (default: one for each processor)",
         COUNT,
-        metavar="N",
     )
 
 
@@ -467,7 +449,7 @@ class EvaluateSettings(Stage):
     reference: Path | None = setting(
         None, "FP32 network to compare with", path(), metavar="MODEL.onnx"
     )
-    label_offset: int = setting(0, "is added to every label", whole(), metavar="N")
+    label_offset: int = setting(0, "is added to every label", whole())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -496,7 +478,7 @@ class CompareSettings(Stage):
     """Which settings are tried."""
 
     methods: tuple[str, ...] = setting(
-        methods.COMPARED, "instead of all", several(METHOD), metavar="METHOD"
+        methods.COMPARED, "instead of all", several(METHOD)
     )
     schemes: tuple[str, ...] = setting(
         ("auto", "symmetric", "symmetric_with_uint8"),
@@ -509,7 +491,6 @@ class CompareSettings(Stage):
         "your own ranges, as for calibrate; a JSON file",
         OVERRIDES,
         option="--override",
-        metavar="ranges.json",
     )
 
 
@@ -547,7 +528,6 @@ class ReportSettings(Stage):
         (),
         "estimate the time of a run on these, as `neon8 profile --board` does",
         several(NAME),
-        metavar="NAME",
     )
     search: Path | None = setting(
         None,
@@ -557,7 +537,7 @@ class ReportSettings(Stage):
     )
     labels: Path | None = setting(None, CLASSES, path(), metavar="L.txt")
     shown: int = setting(
-        12, "how many samples are shown, those that lose most", whole(0), metavar="N"
+        12, "how many samples are shown, those that lose most", whole(0)
     )
 
 
@@ -623,7 +603,6 @@ class PackageSettings(Stage):
         "what the package is called, made into a name that C, Python and Java take "
         "(default: the name of the file)",
         NAME,
-        metavar="NAME",
     )
     release: str = setting(
         "1.0", "the version of a package that has one", RELEASE, metavar="N.N"
@@ -633,7 +612,6 @@ class PackageSettings(Stage):
         None,
         "how images become inputs, for the constants in the code; a TOML file",
         PREPROCESS,
-        metavar="P.toml",
     )
     sample: Path | None = setting(
         None,
@@ -654,15 +632,15 @@ class PackageSettings(Stage):
 class TrainSettings(Stage):
     """How a network is trained with simulated rounding, its last third frozen."""
 
-    epochs: int = setting(6, "passes over the samples", COUNT, metavar="N")
+    epochs: int = setting(6, "passes over the samples", COUNT)
     rate: float = setting(
         1e-3,
         "learning rate of Adam at the start; it falls to 0 along a cosine",
         number("a learning rate", above=0, most=10),
         metavar="R",
     )
-    batch: int = setting(32, "samples in a step", COUNT, metavar="N")
-    seed: int = setting(0, "of the order of the samples", whole(0), metavar="N")
+    batch: int = setting(32, "samples in a step", COUNT)
+    seed: int = setting(0, "of the order of the samples", whole(0))
     scheme: str = setting(
         "auto", "where zero points may lie, as for calibrate", one_of(TABLE_SCHEMES)
     )
