@@ -37,7 +37,7 @@ def table_of_any_order_and_split(path, samples):
     parts = [neon8.observe_model(path, samples[piece::3]) for piece in (2, 0, 1)]
     tables = [
         neon8.calibrate_model(path, samples),
-        neon8.calibrate_model(path, samples[::-1], workers=2),
+        neon8.calibrate_model(path, samples[::-1]),
         neon8.solve_observation(neon8.merge_observations(*parts), path),
     ]
     texts = set()
