@@ -63,7 +63,7 @@ def test_any_tree_of_merges_gives_the_same_bytes(network, singles, everything):
         assert calib_file.dumps(heap[0]) == want
 
     check()
-    assert calib_file.dumps(merge(network.empty, everything)) == want
+    assert calib_file.dumps(merge(network.first.empty, everything)) == want
 
 
 @settings(max_examples=15)
@@ -77,9 +77,9 @@ def test_any_order_and_split_gives_the_same_bytes(network, everything, order, cu
 
 
 def test_it_holds_all_that_solving_needs(network, everything):
-    nodes = [node for node in network.graph.nodes if isinstance(node, Conv2d)]
+    nodes = [node for node in network.first.graph.nodes if isinstance(node, Conv2d)]
     assert list(everything.layers) == ["c1", "c2", "dw", "fc"]
-    assert set(everything.scale_groups) == set(network.graph.tensors)
+    assert set(everything.scale_groups) == set(network.first.graph.tensors)
     for node in nodes:
         facts = everything.layers[node.name]
         assert (facts.input, facts.output) == (node.inputs[0], node.output)
@@ -88,7 +88,7 @@ def test_it_holds_all_that_solving_needs(network, everything):
         assert facts.input in everything.channels
         pixels = 1 if node.name == "fc" else 2
         assert len(facts.patches.keys) == min(ROWS, pixels * COUNT)
-    for name, tensor in network.graph.tensors.items():
+    for name, tensor in network.first.graph.tensors.items():
         if name in everything.channels:
             assert len(everything.channels[name].count) == tensor.shape[1]
 

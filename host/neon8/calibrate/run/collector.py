@@ -45,8 +45,8 @@ HISTOGRAM_BYTES = 2 * 8 * histogram.BINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Network:
-    """A model, ready to be observed.
+class Ready:
+    """A model at one shape of its inputs, ready to be observed.
 
     references: one for each thread.  empty: the Observation of no samples.
     quantized: the file has scales of its own.  counted: shapes of samples are noted.
@@ -57,98 +57,64 @@ class Network:
     empty: Observation
     ignore_nonfinite: bool
     quantized: bool
-    counted: bool = False
-
-    @property
-    def inputs(self) -> dict[str, Input]:
-        """The inputs of the network, by name."""
-        return self.references[0].inputs
-
-    def begin(self, _sample: Sample) -> None:
-        """See OpenNetwork."""
-
-    def at(self, _sample: Sample) -> "Network":
-        """Itself, as all samples have one shape."""
-        return self
-
-    @property
-    def kept(self) -> tuple["Network", ...]:
-        """What is ready."""
-        return (self,)
-
-    def stop(self) -> None:
-        """End the runs of onnxruntime; for Ctrl-C."""
-        self.references[0].stop()
+    counted: bool
 
 
-class OpenNetwork:
-    """A model whose samples have shapes of their own, ready at the last few of them.
+class Network:
+    """A model, ready at the last few shapes that samples had.
 
-    inputs: with their bounds.
+    inputs: by name, with their bounds.
     """
 
     def __init__(
-        self, inputs: dict[str, Input], make: Callable[[dict[str, Shape]], Network]
+        self, inputs: dict[str, Input], make: Callable[[dict[str, Shape]], Ready]
     ) -> None:
         """make: opens it at the shapes of inputs."""
         self.inputs = inputs
-        self._first: Network | None = None
+        self._first: Ready | None = None
 
-        def made(shapes: dict[str, Shape]) -> Network:
-            network = make(shapes)
-            known = network if self._first is None else self._first
-            if structure(known.empty) != structure(network.empty):
+        def made(shapes: dict[str, Shape]) -> Ready:
+            ready = make(shapes)
+            known = ready if self._first is None else self._first
+            if structure(known.empty) != structure(ready.empty):
                 text = "the network has other tensors or layers than at other sizes"
                 raise CalibrationError(text)
-            return network
+            return ready
 
-        self._networks = AtShapes(made, most=SHAPES, bytes_of=_values_of)
+        self._sizes = AtShapes(made, most=SHAPES, bytes_of=_values_of)
 
     def begin(self, sample: Sample) -> None:
         """Be ready at the shape of a sample, if at none yet.  GraphError."""
         if self._first is None:
             self._first = self.at(sample)
 
-    def at(self, sample: Sample) -> Network:
-        """The network at the shape of a sample.  GraphError."""
-        return self._networks.at(shapes_of(sample.inputs), sample.name)
+    def at(self, sample: Sample) -> Ready:
+        """The model at the shape of a sample.  GraphError."""
+        return self._sizes.at(shapes_of(sample.inputs), sample.name)
 
     @property
-    def kept(self) -> tuple[Network, ...]:
-        """The networks at the last few shapes."""
-        return self._networks.kept
-
-    @property
-    def empty(self) -> Observation:
-        """The Observation of no samples."""
-        return self._any.empty
-
-    @property
-    def quantized(self) -> bool:
-        """The file has scales of its own."""
-        return self._any.quantized
-
-    def stop(self) -> None:
-        """As of Network."""
-        for network in self.kept:
-            network.stop()
-
-    @property
-    def _any(self) -> Network:
-        """The network at some shape, without a sample at the smallest."""
+    def first(self) -> Ready:
+        """The model at the shape of the first sample, and without one at the least."""
         if self._first is None:
             shapes = {name: each.shape for name, each in self.inputs.items()}
-            self._first = self._networks.at(shapes, "the smallest shape")
+            self._first = self._sizes.at(shapes, "the smallest shape")
         return self._first
 
+    @property
+    def kept(self) -> tuple[Ready, ...]:
+        """The model at the last few shapes."""
+        return self._sizes.kept
 
-def _values_of(network: Network) -> int:
+    def stop(self) -> None:
+        """End the runs of onnxruntime; for Ctrl-C."""
+        for ready in self.kept:
+            ready.references[0].stop()
+
+
+def _values_of(ready: Ready) -> int:
     """Bytes of the float tensors that its sessions have room for."""
-    tensors = network.graph.tensors.values()
-    return 4 * len(network.references) * sum(math.prod(each.dims) for each in tensors)
-
-
-AnyNetwork = Network | OpenNetwork
+    tensors = ready.graph.tensors.values()
+    return 4 * len(ready.references) * sum(math.prod(each.dims) for each in tensors)
 
 
 def open_network(
@@ -158,7 +124,7 @@ def open_network(
     preprocess_digest: str = "",
     ignore_nonfinite: bool = False,
     threads: int | None = None,
-) -> AnyNetwork:
+) -> Network:
     """Read the ONNX file and start onnxruntime on it.  GraphError.
 
     shapes: of inputs whose dimensions the file leaves open; with bounds each sample has
@@ -166,38 +132,31 @@ def open_network(
     threads: how many samples are observed at the same time; None for as many as there
     are processors and memory for. The Observation is the same.
     """
+
+    def ready_at(shapes: Shapes | None) -> Ready:
+        file = open_onnx(model, shapes=shapes)  # once: both are of the same model
+        graph = load(file)
+        fetch = Observer(graph).fetch
+        fixed = all(tensor.fixed for tensor in graph.tensors.values())
+        reference = Reference(
+            file, fetch, inside=True, fixed=fixed, tensors=graph.rearranged
+        )
+        room = STATISTICS_BYTES // (HISTOGRAM_BYTES * max(len(sources(graph)), 1))
+        count = min(usable(), max(room, 1)) if threads is None else threads
+        return Ready(
+            graph=graph,
+            references=(reference, *(reference.another() for _ in range(count - 1))),
+            empty=empty_observation(graph, preprocess_digest),
+            ignore_nonfinite=ignore_nonfinite,
+            quantized=is_quantized(file),
+            counted=bool(shapes),
+        )
+
     if shapes is not None and is_open(shapes) and not isinstance(model, OnnxFile):
-
-        def at(sizes: dict[str, Shape]) -> Network:
-            found = open_network(
-                model,
-                shapes=settled(shapes, sizes),
-                preprocess_digest=preprocess_digest,
-                ignore_nonfinite=ignore_nonfinite,
-                threads=threads,
-            )
-            if not isinstance(found, Network):
-                raise TypeError(found)
-            return found
-
-        return OpenNetwork(onnx_inputs(model, shapes), at)
-    file = open_onnx(model, shapes=shapes)  # once: both are of the same model
-    graph = load(file)
-    fetch = Observer(graph).fetch
-    fixed = all(tensor.fixed for tensor in graph.tensors.values())
-    reference = Reference(
-        file, fetch, inside=True, fixed=fixed, tensors=graph.rearranged
-    )
-    room = STATISTICS_BYTES // (HISTOGRAM_BYTES * max(len(sources(graph)), 1))
-    count = min(usable(), max(room, 1)) if threads is None else threads
-    return Network(
-        graph=graph,
-        references=(reference, *(reference.another() for _ in range(count - 1))),
-        empty=empty_observation(graph, preprocess_digest),
-        ignore_nonfinite=ignore_nonfinite,
-        quantized=is_quantized(file),
-        counted=bool(shapes),
-    )
+        inputs = onnx_inputs(model, shapes)
+        return Network(inputs, lambda sizes: ready_at(settled(shapes, sizes)))
+    ready = ready_at(shapes)
+    return Network(ready.references[0].inputs, lambda _: ready)
 
 
 def empty_observation(graph: Graph, preprocess_digest: str) -> Observation:
@@ -242,10 +201,10 @@ def _facts(node: Conv2d) -> LayerFacts:
 class _Session:
     """The statistics of the samples that one thread has observed."""
 
-    def __init__(self, network: Network, reference: Reference) -> None:
-        graph = network.graph
-        self._network, self._reference = network, reference
-        self._observer = Observer(graph, ignore_nonfinite=network.ignore_nonfinite)
+    def __init__(self, ready: Ready, reference: Reference) -> None:
+        graph = ready.graph
+        self._ready, self._reference = ready, reference
+        self._observer = Observer(graph, ignore_nonfinite=ready.ignore_nonfinite)
         nodes = convolutions(graph)
         origins = {name: self._observer.origins(name) for name in channel_inputs(graph)}
         self._sampler = Sampler(nodes, origins)
@@ -257,11 +216,11 @@ class _Session:
         self._observer.add(values, sample=sample.name, digest=digest)
         self._sampler.add(values, digest=digest)
         self._digests.append(digest)
-        if self._network.counted:
+        if self._ready.counted:
             self._shapes[tuple(shapes_of(sample.inputs).items())] += 1
 
     def result(self) -> Observation:
-        empty = self._network.empty
+        empty = self._ready.empty
         if not self._digests:
             return empty
         tensors, statistics = self._observer.result()
@@ -290,11 +249,9 @@ class Collector:
     names: digest -> name of the samples added.
     """
 
-    def __init__(
-        self, network: AnyNetwork, known: AbstractSet[str] = frozenset()
-    ) -> None:
+    def __init__(self, network: Network, known: AbstractSet[str] = frozenset()) -> None:
         self._known, self._network = known, network
-        self._pools: dict[Network, StatePool[_Session]] = {}
+        self._pools: dict[Ready, StatePool[_Session]] = {}
         self._merged: list[Observation] = []
         self.names: dict[str, str] = {}
 
@@ -307,23 +264,23 @@ class Collector:
         self._network.begin(sample)
         if digest in self._known or digest in self.names:
             return False
-        network = self._network.at(sample)
+        ready = self._network.at(sample)
         for other in set(self._pools).difference(self._network.kept):
             self._merge(other)
-        if network not in self._pools:
-            sessions = [_Session(network, r) for r in network.references]
-            self._pools[network] = StatePool(sessions)
-        self._pools[network].submit(lambda session: session.add(sample, digest))
+        if ready not in self._pools:
+            sessions = [_Session(ready, each) for each in ready.references]
+            self._pools[ready] = StatePool(sessions)
+        self._pools[ready].submit(lambda session: session.add(sample, digest))
         self.names[digest] = sample.name
         return True
 
     def result(self) -> Observation:
         """The Observation of all samples added."""
-        for network in tuple(self._pools):
-            self._merge(network)
-        return reduce(merge, self._merged, self._network.empty)
+        for ready in tuple(self._pools):
+            self._merge(ready)
+        return reduce(merge, self._merged, self._network.first.empty)
 
-    def _merge(self, network: Network) -> None:
+    def _merge(self, ready: Ready) -> None:
         """Take the statistics of the samples of one shape."""
-        sessions = self._pools.pop(network).wait()
+        sessions = self._pools.pop(ready).wait()
         self._merged = [reduce(merge, (s.result() for s in sessions), *self._merged)]

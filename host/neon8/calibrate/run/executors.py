@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from neon8.calibrate.observation import Observation
-from neon8.calibrate.run.collector import AnyNetwork, Collector, open_network
+from neon8.calibrate.run.collector import Collector, Network, open_network
 from neon8.calibrate.run.threads import prefetch
 from neon8.data.samples import Sample, Samples, loaded, open_samples
 from neon8.errors import CalibrationError, DataError
@@ -84,7 +84,7 @@ class Workload:
         text = json.dumps(asdict(preprocess), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def open_network(self, *, threads: int | None = None) -> AnyNetwork:
+    def open_network(self, *, threads: int | None = None) -> Network:
         """Its network, as collector.open_network() gives it.  GraphError."""
         return open_network(
             self.model,
@@ -94,7 +94,7 @@ class Workload:
             threads=threads,
         )
 
-    def open_samples(self, network: AnyNetwork) -> Samples:
+    def open_samples(self, network: Network) -> Samples:
         """The samples in `data`, which is a path.  DataError."""
         wanted = Settings(data=self.samples)
         samples = open_samples(self.data or "", network.inputs, settings=wanted)
@@ -164,7 +164,7 @@ def extreme_names(observation: Observation, names: dict[str, str]) -> dict[str, 
 
 
 def _observe(
-    network: AnyNetwork,
+    network: Network,
     source: Iterator[tuple[Sample, str]],
     known: AbstractSet[str],
     more: Callable[[int], bool] = lambda _count: True,
@@ -211,7 +211,7 @@ def observe_span(job: Job, span: Span) -> Part:
 
 
 @lru_cache(maxsize=1)
-def _opened(workload: Workload) -> tuple[AnyNetwork, Samples | None]:
+def _opened(workload: Workload) -> tuple[Network, Samples | None]:
     network = workload.open_network(threads=1)
     return network, None if workload.data is None else workload.open_samples(network)
 
@@ -246,7 +246,7 @@ class Local:
 
     def __init__(
         self,
-        network: AnyNetwork,
+        network: Network,
         samples: Iterator[Sample],
         *,
         known: AbstractSet[str],

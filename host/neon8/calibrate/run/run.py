@@ -20,7 +20,7 @@ from typing import Any
 
 from neon8.calibrate.observation import Observation, check_settings, merge
 from neon8.calibrate.run import convergence, journal
-from neon8.calibrate.run.collector import AnyNetwork, OpenNetwork
+from neon8.calibrate.run.collector import Network
 from neon8.calibrate.run.convergence import Point
 from neon8.calibrate.run.executors import (
     Executor,
@@ -95,10 +95,11 @@ def observe_data(
     workload = Workload.of(model, data, settings)
     network = workload.open_network()
     samples, total = _open_data(workload, data, network)
-    if isinstance(network, OpenNetwork) and (first := next(samples, None)) is not None:
+    mixed = any(each.bounds for each in network.inputs.values())
+    if mixed and (first := next(samples, None)) is not None:
         network.begin(first)
         samples = chain([first], samples)
-    if network.quantized:
+    if network.first.quantized:
         text = "is quantized, with scales of its own; `neon8 compile` takes it as it is"
         LOG.warning("%s: %s, without a table", model, text)
     few = Few(task.keep)
@@ -142,7 +143,7 @@ def forget(output: Path) -> None:
 
 
 def _open_data(
-    workload: Workload, data: Data, network: AnyNetwork
+    workload: Workload, data: Data, network: Network
 ) -> tuple[Iterator[Sample], int | None]:
     """The samples of the workload, and their number if known."""
     if isinstance(data, str | Path):
@@ -197,20 +198,20 @@ class _Run:
         workload: Workload,
         settings: ObserveSettings,
         task: Task,
-        network: AnyNetwork,
+        network: Network,
         total: int | None,
     ) -> None:
         self._workload, self._how = workload, settings
         self._task, self._total = task, total
         self._path = journal.journal_of(task.output)
         self._pace = Pace()
-        self._observation = network.empty
+        self._observation = network.first.empty
         self._batch = batch_of(network.inputs)
         self._names: dict[str, str] = {}
         self._points: list[Point] = []
         shard, data = workload.shard, workload.data
         self._settings = {
-            "the model": network.empty.model_digest,
+            "the model": network.first.empty.model_digest,
             "the data": None if data is None else str(Path(data).resolve()),
             "--preprocess": workload.preprocess_digest,
             "--shape": {
@@ -233,7 +234,7 @@ class _Run:
 
     def all(
         self,
-        network: AnyNetwork,
+        network: Network,
         samples: Iterator[Sample],
         interrupted: threading.Event,
     ) -> Outcome:
@@ -280,7 +281,7 @@ class _Run:
 
     def _executor(
         self,
-        network: AnyNetwork,
+        network: Network,
         samples: Iterator[Sample],
         interrupted: threading.Event,
     ) -> Executor:

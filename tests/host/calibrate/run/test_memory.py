@@ -46,4 +46,4 @@ def test_a_network_of_many_tensors_has_fewer_threads(
     monkeypatch.setattr(collector, "STATISTICS_BYTES", room * HISTOGRAM_BYTES)
     monkeypatch.setattr(collector, "usable", lambda: 4)
     found = open_network(network(tmp_path, 8))  # and x
-    assert len(found.references) == threads
+    assert len(found.first.references) == threads

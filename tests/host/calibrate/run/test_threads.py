@@ -90,7 +90,7 @@ def path(tmp_path_factory):
 def observed(path, arrays, threads):
     network = open_network(path, threads=threads)
     collector = Collector(network)
-    for sample in as_samples(arrays, network.graph):
+    for sample in as_samples(arrays, network.first.graph):
         collector.add(sample, sample.digest)
     return calib_file.dumps(collector.result())
 
