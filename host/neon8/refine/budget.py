@@ -32,6 +32,7 @@ from neon8.refine.candidates import (
     FLOAT,
     INT8,
     INT16,
+    INT16_BITS,
     Candidate,
     Chosen,
     Costs,
@@ -42,8 +43,6 @@ from neon8.refine.curve import FORMAT, VERSION, Found, Step, as_json
 from neon8.refine.sensitivity import FEW, Meter, Watch, nobody
 from neon8.rewrite.bits import in_float32, with_bits, with_wide_weights
 from neon8.settings.stages import DEFAULTS, JudgeSettings, RefineSettings
-
-INT16_BITS = 16
 
 RANKING, HELD = 20, 40
 """Samples by which groups are ranked, and others by which a network is measured."""

@@ -15,6 +15,8 @@ from neon8.quant.scale_table import PRECISIONS, WEIGHTS16
 
 INT16, FLOAT = PRECISIONS
 INT8 = "int8"
+INT16_BITS = 16
+"""Of an int16 tensor, unless accumulators allow only fewer."""
 
 Candidate = tuple[str, ...]
 """Scale groups, or weights_of() a layer, that get more bits together."""

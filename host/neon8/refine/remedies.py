@@ -18,6 +18,7 @@ from neon8.arrays import DoubleArray
 from neon8.calibrate.recipe.lattice_step import steps_of
 from neon8.calibrate.run.collector import Collector, open_network
 from neon8.calibrate.solve import solve_quietly
+from neon8.calibrate.thresholds.guards import Range
 from neon8.data.samples import Sample
 from neon8.errors import CompileError
 from neon8.evaluate.measure import AnyBench, Figures, sqnr_of
@@ -28,17 +29,15 @@ from neon8.quant.grid import Grid, ends, on_grid
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import LATTICE, NARROW, NEAREST, LayerScale, ScaleTable
 from neon8.quant.weights import weight_scales
+from neon8.refine.candidates import INT16_BITS
 from neon8.refine.inner import Pair
 from neon8.refine.split import Layer, Sums
 from neon8.rewrite.bits import in_float32, with_bits
-
-Range = tuple[float, float]
 
 NARROWER = (0.5, 0.7, 0.85)
 """Fractions of a range that are tried in its place."""
 SAME = 0.02
 """Ranges that differ by less of their width are the same."""
-INT16_BITS = 16
 DEFAULT = frozenset(
     {"step", "equalized", "absorbed", "averaged", "reserve", "corrected"}
 )

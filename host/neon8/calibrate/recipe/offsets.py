@@ -17,6 +17,7 @@ from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.components import ordinary
 from neon8.calibrate.recipe.spans import observed
 from neon8.calibrate.thresholds.choose import scheme_of
+from neon8.calibrate.thresholds.guards import Range
 from neon8.ir.graph import Activation, Graph
 from neon8.operators.convolution import convolutions
 from neon8.quant.grid import Grid
@@ -25,8 +26,6 @@ from neon8.rewrite.absorption import makes, reads
 
 FINER = 1.25
 """How many times smaller the step must become, with all that was seen inside."""
-
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -17,13 +17,12 @@ from neon8.calibrate.observation import Observation
 from neon8.calibrate.statistics import histogram
 from neon8.calibrate.statistics.observer import Extreme
 from neon8.calibrate.thresholds import choose as thresholds
+from neon8.calibrate.thresholds.guards import Range
 
 FIRST = 8
 TOLERANCE = 0.01
 WORST = 10
 """How many tensors the text names."""
-
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
