@@ -24,7 +24,6 @@
 //   sp + 112   magic, see load_biases, and magic plus the zero point, made even
 //   sp + 120   x30, signed: values that are not small are rounded by a function
 //   sp + 128   by dot products: biases of the block
-//   sp + 160   lo in all bytes
 //   sp + 176   magic in all words
 //
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
@@ -52,7 +51,7 @@
 #define sum2h           v27
 #define sum3l           v28
 #define sum3h           v29
-#define facts           w19             // bit 0: small; 1: the zero point is odd; 2: hi < 127
+#define facts           w19             // bit 0: small; 1: the zero point is odd; 2: limits clamp
 
 // Entry, and the way out.
 .macro  save_all
@@ -68,10 +67,13 @@
         and     temp1w, temp1w, #~1
         add     temp1w, temp1w, temp0w
         stp     temp0w, temp1w, [sp, #112]
-        ldr     temp1w, [args, #N8_OFF_DW_HI]
-        cmp     temp1w, #127
-        cset    temp1w, lt
-        bfi     facts, temp1w, #2, #1
+        ldp     w9, w10, [args, #N8_OFF_DW_LO]  // and hi
+        add     w9, w9, #128
+        eor     w10, w10, #127
+        orr     w9, w9, w10
+        cmp     w9, #0
+        cset    w9, ne
+        bfi     facts, w9, #2, #1
 .endm
 
 .macro  leave_all
@@ -189,13 +191,12 @@ endfunc n8_depthwise_round4
 #define scalesh         v14
 #define magic           v15
 #define offset          v16
-#define qlo             v17
 #define biasl           v30
 #define biash           v31
 
-// Requantizes sum0-sum3 to t0 and t2. Sums of small values hold a magic number, too. The
+// Requantizes sum0-sum3 to the low halves of t0-t3. Sums of small values hold a magic number, too. The
 // multipliers and constants are in their registers. `id` makes the labels of a kernel its own;
-// round4_rare, out of the way, has what few layers need.
+// round4_rare, out of the way, has what few layers need, limits other than those of saturation too.
 //
 // Bounds: small values and their zero point fit 16 bits; sqxtn saturates.
 .macro  round4  id
@@ -225,14 +226,11 @@ endfunc n8_depthwise_round4
 .Lnarrow\id:
         sqxtn   t0.8b, t0.8h
         uzp1    t1.8h, sum1l.8h, sum1h.8h
-        sqxtn   t2.8b, t2.8h
         uzp1    t3.8h, sum3l.8h, sum3h.8h
-        sqxtn2  t0.16b, t1.8h
-        sqxtn2  t2.16b, t3.8h
-        tbnz    facts, #2, .Lhigh\id
-.Llow\id:
-        smax    t0.16b, t0.16b, qlo.16b
-        smax    t2.16b, t2.16b, qlo.16b
+        sqxtn   t2.8b, t2.8h
+        sqxtn   t1.8b, t1.8h
+        sqxtn   t3.8b, t3.8h
+        tbnz    facts, #2, .Llimits\id
 .Lstore\id:
 .endm
 
@@ -248,15 +246,22 @@ endfunc n8_depthwise_round4
         add     sum3h.8h, sum3h.8h, t1.8h
         b       .Lnarrow\id
 
-.Lhigh\id:
+        // Low bytes of the int32 limits are the int8 limits.
+.Llimits\id:
+        add     temp0, args, #N8_OFF_DW_LO
+        ld1r    {sum0l.8b}, [temp0]
         add     temp0, args, #N8_OFF_DW_HI
-        ld1r    {t1.16b}, [temp0]
-        smin    t0.16b, t0.16b, t1.16b
-        smin    t2.16b, t2.16b, t1.16b
-        b       .Llow\id
+        ld1r    {sum0h.8b}, [temp0]
+        .irp    t, t0.8b, t1.8b, t2.8b, t3.8b
+        smax    \t, \t, sum0l.8b
+        smin    \t, \t, sum0h.8b
+        .endr
+        b       .Lstore\id
 
 .Lany\id:
         bl      n8_depthwise_round4
+        mov     t1.d[0], t0.d[1]
+        mov     t3.d[0], t2.d[1]
         b       .Lstore\id
 .endm
 
@@ -406,7 +411,6 @@ func    n8_depthwise_s8_neon
 
 .Lsum:
         // The last products are added while the constants are loaded.
-        // Low bytes of the int32 limits are the int8 limits.
         add     temp1, sp, #112
         saddw   sum0l.4s, sum0l.4s, t0.4h
         ld1r    {magic.4s}, [temp1]
@@ -416,22 +420,20 @@ func    n8_depthwise_s8_neon
         saddw   sum1l.4s, sum1l.4s, t1.4h
         ld1r    {offset.4s}, [temp0]
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        add     temp1, args, #N8_OFF_DW_LO
         saddw   sum2l.4s, sum2l.4s, t2.4h
-        ld1r    {qlo.16b}, [temp1]
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
         saddw2  sum3h.4s, sum3h.4s, t3.8h
         round4  _any_size
-        st1     {t0.d}[0], [out], out_stride
+        st1     {t0.8b}, [out], out_stride
         cmp     count, #2
         b.lo    .Lnext
-        st1     {t0.d}[1], [out], out_stride
+        st1     {t1.8b}, [out], out_stride
         b.eq    .Lnext
         cmp     count, #4
-        st1     {t2.d}[0], [out], out_stride
+        st1     {t2.8b}, [out], out_stride
         b.lo    .Lnext
-        st1     {t2.d}[1], [out]
+        st1     {t3.8b}, [out]
         add     first, first, #4
         cmp     first, count
         b.hs    .Lnext
@@ -632,12 +634,9 @@ endfunc n8_depthwise_s8_neon
         last_lower top45, next, top23, upper1
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
-        // Low bytes of the int32 limits are the int8 limits.
-        add     temp1, args, #N8_OFF_DW_LO
         saddw2  sum3h.4s, sum3h.4s, t3.8h
         smull   t2.8h, low45.8b, w22.8b
         smull2  t3.8h, low45.16b, w22.16b
-        ld1r    {qlo.16b}, [temp1]
         mov     top45.d[1], upper0
         saddw   sum0l.4s, sum0l.4s, t0.4h
         saddw2  sum0h.4s, sum0h.4s, t0.8h
@@ -782,8 +781,6 @@ endfunc n8_depthwise_s8_neon
         smull   t0.8h, bottom23.8b, w22.8b
         smull   t1.8h, bottom45.8b, w22.8b
         saddw   sum2l.4s, sum2l.4s, t2.4h
-        // Low bytes of the int32 limits are the int8 limits.
-        add     temp1, args, #N8_OFF_DW_LO
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
         add     temp0, sp, #112
@@ -796,10 +793,9 @@ endfunc n8_depthwise_s8_neon
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         add     temp0, sp, #116
         saddw   sum1l.4s, sum1l.4s, t1.4h
-        ld1r    {qlo.16b}, [temp1]
+        ld1r    {offset.4s}, [temp0]
         mov     top67.d[1], upper1
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        ld1r    {offset.4s}, [temp0]
         saddw   sum2l.4s, sum2l.4s, t2.4h
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
@@ -879,14 +875,14 @@ func    n8_\name
 .Lgroup\@:
         taps_\kind
         round4  \@
-        st1     {t0.d}[0], [out], out_stride
-        st1     {t0.d}[1], [out], out_stride
-        st1     {t2.d}[0], [out], out_stride
-        st1     {t2.d}[1], [out], out_stride
+        st1     {t0.8b}, [out], out_stride
         add     temp0, pixels, back
+        st1     {t1.8b}, [out], out_stride
         cmp     pixels, #0
-        msub    out, back, out_stride, out
+        st1     {t2.8b}, [out], out_stride
         sub     pixels, temp0, #4
+        st1     {t3.8b}, [out], out_stride
+        msub    out, back, out_stride, out
         b.ne    .Lgroup\@
 
 .Lnext\@:
@@ -925,8 +921,8 @@ func    n8_\name
         add     temp1, args, #N8_OFF_DW_HI
         saddw   sum0l.4s, sum0l.4s, t2.4h
         saddw2  sum0h.4s, sum0h.4s, t2.8h
-        ld1r    {qlo.16b}, [temp0]
-        ld1r    {v9.16b}, [temp1]
+        ld1r    {v17.8b}, [temp0]               // the int8 limits
+        ld1r    {v9.8b}, [temp1]
         saddw   sum0l.4s, sum0l.4s, t3.4h
         saddw2  sum0h.4s, sum0h.4s, t3.8h
         saddw   sum0l.4s, sum0l.4s, t0.4h
@@ -943,7 +939,7 @@ func    n8_\name
         movi    t1.8h, #1
         add     t0.8h, t0.8h, t1.8h
 2:      sqxtn   t0.8b, t0.8h
-        smax    t0.8b, t0.8b, qlo.8b
+        smax    t0.8b, t0.8b, v17.8b
         smin    t0.8b, t0.8b, v9.8b
 3:      st1     {t0.8b}, [out], out_stride
         subs    pixels, pixels, #1
@@ -1114,7 +1110,6 @@ depthwise3x3 depthwise3x3s2_s8_neon, s2
         cmp     outputs, edge, lsl #1
         b.eq    .Lright_second\id
 .Lsecond\id:
-        ldr     q21, [sp, #160]
         sdot    sum2l.4s, v12.16b, v10.16b
         sdot    sum2h.4s, v13.16b, v11.16b
         sdot    sum3l.4s, v12.16b, v8.16b
@@ -1269,7 +1264,6 @@ depthwise3x3 depthwise3x3s2_s8_neon, s2
         sdot    sum1l.4s, v15.16b, v4.16b
         sdot    sum1h.4s, v14.16b, v5.16b
         zip1    v18.16b, v21.16b, v18.16b
-        ldr     q21, [sp, #160]
         sdot    sum3l.4s, v15.16b, v6.16b
         sdot    sum3h.4s, v14.16b, v7.16b
         zip1    v14.8h, v19.8h, v18.8h
@@ -1299,8 +1293,7 @@ depthwise3x3 depthwise3x3s2_s8_neon, s2
         b       .Lprimed\id
 .endm
 
-// `kind`: of the macros above. `magic`: its register when a group's sums are complete; then lo is
-// in v21.
+// `kind`: of the macros above. `magic`: its register when a group's sums are complete.
 //
 // Bounds: small values and their zero point fit 16 bits, see load_biases; sqxtn saturates.
 .macro  depthwise3x3_dotprod name, kind, magic
@@ -1312,11 +1305,8 @@ func    n8_\name, DOTPROD
         ldp     bias, multiplier, [args, #N8_OFF_DW_BIAS]
         ldr     slope, [args, #N8_OFF_DW_SLOPE]
         mov     block_channel, #0
-        // Low bytes of the int32 limits are the int8 limits.
-        add     temp1, args, #N8_OFF_DW_LO
-        ld1r    {v18.16b}, [temp1]
         dup     v19.4s, temp0w
-        stp     q18, q19, [sp, #160]
+        str     q19, [sp, #176]
 
 .Lchannels\@:
         \kind\()_weights
@@ -1386,10 +1376,8 @@ func    n8_\name, DOTPROD
         ldp     q24, q25, [sp, #128]
         sqxtn2  t0.16b, t1.8h
         sqxtn2  t2.16b, sum3h.8h
-        tbnz    facts, #2, .Lhigh\@
-.Llow\@:
-        smax    t0.16b, t0.16b, v21.16b
-        smax    t2.16b, t2.16b, v21.16b
+        tbnz    facts, #2, .Llimits\@
+.Lclamped\@:
         ldp     q28, q29, [sp, #128]
 .Lstore\@:
         subs    outputs, outputs, #2
@@ -1418,12 +1406,17 @@ func    n8_\name, DOTPROD
         ldr     q22, [sp, #128]
         b       .Lnarrow\@
 
-.Lhigh\@:
-        add     temp0, args, #N8_OFF_DW_HI
+        // Low bytes of the int32 limits are the int8 limits.
+.Llimits\@:
+        add     temp0, args, #N8_OFF_DW_LO
         ld1r    {t1.16b}, [temp0]
-        smin    t0.16b, t0.16b, t1.16b
-        smin    t2.16b, t2.16b, t1.16b
-        b       .Llow\@
+        add     temp0, args, #N8_OFF_DW_HI
+        ld1r    {t3.16b}, [temp0]
+        smax    t0.16b, t0.16b, t1.16b
+        smax    t2.16b, t2.16b, t1.16b
+        smin    t0.16b, t0.16b, t3.16b
+        smin    t2.16b, t2.16b, t3.16b
+        b       .Lclamped\@
 
 .Lany\@:
         bl      n8_depthwise_round4
