@@ -15,12 +15,7 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args  x0
-#define out   x1
-#define a     x2
-#define b_    x3
-#define left  x4
-#define ptr   x5
+        registers x, 0, args, out, a, b_, left, ptr
 
         // v20 and v21, eight int16 of each operand, to the int16 of v16.
 .macro  sum8

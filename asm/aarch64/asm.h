@@ -18,6 +18,21 @@
         .endr
 #endif
 
+// Names for registers that follow each other, from that of the number `first` on. The letter is
+// that of their kind.
+.macro  registers letter, first, names:vararg
+        .set    n8_register, \first
+    .irp    name, \names
+      .irp  number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, \
+                    20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+        .if n8_register == \number
+\name   .req    \letter\number
+        .endif
+      .endr
+        .set    n8_register, n8_register + 1
+    .endr
+.endm
+
 // What functions of a level may use: its march in runtime/levels.inc.
 #define NEON    armv8-a
 #define DOTPROD armv8.2-a+dotprod

@@ -26,25 +26,12 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args       x0
-#define row0       x1
-#define row1       x2
-#define row2       x3
-#define row3       x4
-#define row4       x5
-#define column     x6                   // in bytes
-#define tap_stride x7
-#define left       x8                   // columns
-#define out        x10
-#define out_stride x11
-#define weights    x12
-#define bias       x13
-#define multiplier x14
-#define slope      x15
-#define temp       x16
-#define tempw      w16
-#define channel    x17
-#define channelw   w17
+        registers x, 0, args, row0, row1, row2, row3, row4, column, tap_stride
+        // column: in bytes
+        registers x, 10, out, out_stride, weights, bias, multiplier, slope
+        registers x, 16, temp, channel
+        registers w, 16, tempw, channelw
+left    .req x8                 // columns
 
         // Four vectors of 8 bytes to four bytes of each channel.
 .macro  arrange to_l, to_h, a, b, c, d

@@ -18,32 +18,19 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args       x0
-#define block      x0                           // bytes of weights of eight channels
-#define sums       x1
-#define rows       x2
-#define weights    x3
-#define bias       x4
-#define step       x6
-#define pixels     x7
-#define channels   x8
-#define height     x9
-#define width      x10
-#define channel    x11                          // in bytes
-#define y          x12
-#define pixel0     x14
-#define pixel1     x15
-#define row        x19
-#define w          x20
-#define left       x21
-#define at         x22                          // of a pixel in its row, in bytes
-#define to         x23
-#define sums_pixel x24
+        registers x, 0, args, sums, rows, weights, bias
+        registers x, 6, step, pixels
+        registers x, 8, channels, height, width, channel, y
+        // channel: in bytes
+        registers x, 14, pixel0, pixel1
+        registers x, 19, row, w, left, at, to
+        // at: of a pixel in its row, in bytes
+sums_pixel .req x24
+block      .req x0              // bytes of weights of eight channels
 // In arguments of macros, where the preprocessor does not look.
-tap                .req x5
-x                  .req x13
-pixel2             .req x16
-pixel3             .req x17
+        registers x, 16, pixel2, pixel3
+tap     .req x5
+x       .req x13
 
         // The products of one tap of a pixel, each with what may begin in the same cycle.
 .macro  product in, low, high, with0, with1

@@ -30,28 +30,13 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args            x0
-#define out_stride      x12
-#define bias            x13
-#define multiplier      x14
-#define slope           x15
-#define temp0           x16
-#define temp0w          w16
-#define temp1           x17
-#define temp1w          w17
-#define t0              v18
-#define t1              v19
-#define t2              v20
-#define t3              v21
-#define sum0l           v22
-#define sum0h           v23
-#define sum1l           v24
-#define sum1h           v25
-#define sum2l           v26
-#define sum2h           v27
-#define sum3l           v28
-#define sum3h           v29
-#define facts           w19             // bit 0: small; 1: the zero point is odd; 2: limits clamp
+        registers x, 12, out_stride, bias, multiplier, slope
+        registers x, 16, temp0, temp1
+        registers w, 16, temp0w, temp1w
+        registers v, 18, t0, t1, t2, t3, sum0l, sum0h, sum1l, sum1h
+        registers v, 26, sum2l, sum2h, sum3l, sum3h
+args    .req x0
+facts   .req w19                // bit 0: small; 1: the zero point is odd; 2: limits clamp
 
 // Entry, and the way out.
 .macro  save_all
@@ -121,10 +106,7 @@
 //
 // Bounds: fcvtns saturates to 32 bits, everything after it to 16 and then 8, so nothing
 //   wraps and the clamp sees the right side; NaN becomes 0.
-#define scales          v18
-#define slopes          v19
-#define negative        v20
-#define scaled          v21
+        registers v, 18, scales, slopes, negative, scaled
 
 .macro  to_integers     sum
         scvtf   \sum\().4s, \sum\().4s
@@ -186,13 +168,9 @@ endfunc n8_depthwise_round4
 
 // By 16-bit products --------------------------------------------------------------------------
 
-#define out             x11
-#define scalesl         v13
-#define scalesh         v14
-#define magic           v15
-#define offset          v16
-#define biasl           v30
-#define biash           v31
+        registers v, 13, scalesl, scalesh, magic, offset
+        registers v, 30, biasl, biash
+out     .req x11
 
 // Requantizes sum0-sum3 to the low halves of t0-t3. Sums of small values hold a magic number, too. The
 // multipliers and constants are in their registers. `id` makes the labels of a kernel its own;
@@ -269,42 +247,13 @@ endfunc n8_depthwise_round4
 // number is odd, the first stands alone. The products of a pair are added to the sums while the
 // inputs of the next one are loaded. The last group of a row ends with the row; where a row has
 // fewer than 4 outputs, the last one is computed several times.
-#define in0             x1
-#define step1           x2
-#define step2           x3
-#define step3           x4
-#define tap             x5
-#define next_row        x6
-#define left            x7
-#define weight          x8
-#define first_weight    x9
-#define pairs           x10
-#define width           x20
-#define widthw          w20
-#define column          x21
-#define first           x22
-#define count           x23
-#define first_channel   x24
-#define a0              v0
-#define a1              v1
-#define a2              v2
-#define a3              v3
-#define wa              v4
-#define b0              v5
-#define b1              v6
-#define b2              v7
-#define b3              v8
-#define wb              v9
-#define a0d             d0
-#define a1d             d1
-#define a2d             d2
-#define a3d             d3
-#define wad             d4
-#define b0d             d5
-#define b1d             d6
-#define b2d             d7
-#define b3d             d8
-#define wbd             d9
+        registers x, 1, in0, step1, step2, step3, tap, next_row, left
+        registers x, 8, weight, first_weight, pairs
+        registers x, 20, width, column, first, count
+        registers v, 0, f0, f1, f2, f3, wf, g0, g1, g2, g3, wg
+        registers d, 0, f0d, f1d, f2d, f3d, wfd, g0d, g1d, g2d, g3d, wgd
+first_channel .req x24
+widthw        .req w20
 
 func    n8_depthwise_s8_neon
         save_all
@@ -359,15 +308,15 @@ func    n8_depthwise_s8_neon
         lsr     pairs, pairs, #1
         b       .Lpair
 .Lfirst_alone:
-        ldr     a0d, [in0]
-        ldr     wad, [weight], #8
-        ldr     a1d, [in0, step1]
-        ldr     a2d, [in0, step2]
-        ldr     a3d, [in0, step3]
-        smull   t0.8h, a0.8b, wa.8b
-        smull   t1.8h, a1.8b, wa.8b
-        smull   t2.8h, a2.8b, wa.8b
-        smull   t3.8h, a3.8b, wa.8b
+        ldr     f0d, [in0]
+        ldr     wfd, [weight], #8
+        ldr     f1d, [in0, step1]
+        ldr     f2d, [in0, step2]
+        ldr     f3d, [in0, step3]
+        smull   t0.8h, f0.8b, wf.8b
+        smull   t1.8h, f1.8b, wf.8b
+        smull   t2.8h, f2.8b, wf.8b
+        smull   t3.8h, f3.8b, wf.8b
         lsr     pairs, pairs, #1
         cbz     pairs, .Lsum
 
@@ -376,36 +325,36 @@ func    n8_depthwise_s8_neon
         subs    left, left, #1
         b.eq    .Lrow_first
 .Lfirst:
-        ldr     a0d, [in0]
+        ldr     f0d, [in0]
         saddw   sum0l.4s, sum0l.4s, t0.4h
-        ldr     wad, [weight], #8
+        ldr     wfd, [weight], #8
         saddw2  sum0h.4s, sum0h.4s, t0.8h
-        ldr     a1d, [in0, step1]
+        ldr     f1d, [in0, step1]
         saddw   sum1l.4s, sum1l.4s, t1.4h
-        ldr     a2d, [in0, step2]
+        ldr     f2d, [in0, step2]
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        ldr     a3d, [in0, step3]
+        ldr     f3d, [in0, step3]
         add     in0, in0, tap
         subs    left, left, #1
         b.eq    .Lrow_second
 .Lsecond:
-        ldr     b0d, [in0]
+        ldr     g0d, [in0]
         saddw   sum2l.4s, sum2l.4s, t2.4h
-        ldr     wbd, [weight], #8
+        ldr     wgd, [weight], #8
         saddw2  sum2h.4s, sum2h.4s, t2.8h
-        ldr     b1d, [in0, step1]
+        ldr     g1d, [in0, step1]
         saddw   sum3l.4s, sum3l.4s, t3.4h
-        ldr     b2d, [in0, step2]
+        ldr     g2d, [in0, step2]
         saddw2  sum3h.4s, sum3h.4s, t3.8h
-        ldr     b3d, [in0, step3]
-        smull   t0.8h, a0.8b, wa.8b
-        smull   t1.8h, a1.8b, wa.8b
-        smull   t2.8h, a2.8b, wa.8b
-        smull   t3.8h, a3.8b, wa.8b
-        smlal   t0.8h, b0.8b, wb.8b
-        smlal   t1.8h, b1.8b, wb.8b
-        smlal   t2.8h, b2.8b, wb.8b
-        smlal   t3.8h, b3.8b, wb.8b
+        ldr     g3d, [in0, step3]
+        smull   t0.8h, f0.8b, wf.8b
+        smull   t1.8h, f1.8b, wf.8b
+        smull   t2.8h, f2.8b, wf.8b
+        smull   t3.8h, f3.8b, wf.8b
+        smlal   t0.8h, g0.8b, wg.8b
+        smlal   t1.8h, g1.8b, wg.8b
+        smlal   t2.8h, g2.8b, wg.8b
+        smlal   t3.8h, g3.8b, wg.8b
         subs    pairs, pairs, #1
         b.ne    .Lpair
 
@@ -467,38 +416,19 @@ endfunc n8_depthwise_s8_neon
 
 // 3x3 taps: the 9 weight vectors of a block stay in registers for the whole row of outputs.
 //
-//        w00 w01 w02    v0 v1 v2             4 outputs:  sum0 v22 v23
-//        w10 w11 w12    v3 v4 v5                         sum1 v24 v25    channels 0-3, 4-7
-//        w20 w21 w22    v6 v7 v8                         sum2 v26 v27
+//        tap00 tap01 tap02    v0 v1 v2       4 outputs:  sum0 v22 v23
+//        tap10 tap11 tap12    v3 v4 v5                   sum1 v24 v25    channels 0-3, 4-7
+//        tap20 tap21 tap22    v6 v7 v8                   sum2 v26 v27
 //        inputs         v9-v17                           sum3 v28 v29
 //        products       t0-t3 v18-v21                    bias v30 v31
 //
 // Each input is loaded once and serves all outputs that see it. The next row's inputs take over a
 // register as soon as the last product with it is under way, and the first ones of the next group
 // are loaded while the sums of this one are requantized. The row pointers end at the next group.
-#define row0            x1
-#define row1            x2
-#define row2            x3
-#define tap_stride      x4
-#define tap_stride2     x5
-#define step            x6
-#define weights         x7
-#define pixels          x8
-#define channels        x9
-#define channel         x10
-#define next            x20
-#define upper0          x21
-#define upper1          x22
-#define back            x23
-#define w00             v0
-#define w01             v1
-#define w02             v2
-#define w10             v3
-#define w11             v4
-#define w12             v5
-#define w20             v6
-#define w21             v7
-#define w22             v8
+        registers x, 1, row0, row1, row2, tap_stride, tap_stride2, step, weights
+        registers x, 8, pixels, channels, channel
+        registers x, 20, next, upper0, upper1, back
+        registers v, 0, tap00, tap01, tap02, tap10, tap11, tap12, tap20, tap21, tap22
 
         // Two inputs to a register: the upper one is loaded to a general register beside a product,
         // the lower one beside the insertion of the upper one before, which is what the Cortex-A53
@@ -529,38 +459,32 @@ endfunc n8_depthwise_s8_neon
 //     +-+-+        output 1
 //       +-+-+      output 2
 //         +-+-+    output 3
-#define top01           v9
-#define top23           v10
-#define top45           v11
-#define mid01           v12
-#define mid23           v17
-#define mid45           v9
-#define low01           v10
-#define low23           v11
-#define low45           v12
+        registers v, 9, top01, top23, top45, mid01
+        registers v, 9, mid45, low01, low23, low45
+mid23   .req v17
 
 .macro  taps_s1
         mov     row0, next
-        smull   t0.8h, top01.8b, w00.8b
+        smull   t0.8h, top01.8b, tap00.8b
         upper   upper0, row1
-        smull2  t1.8h, top01.16b, w00.16b
+        smull2  t1.8h, top01.16b, tap00.16b
         lower   mid01, row1
-        smull   t2.8h, top23.8b, w00.8b
+        smull   t2.8h, top23.8b, tap00.8b
         upper   upper1, row1
-        smull2  t3.8h, top23.16b, w00.16b
-        smlal2  t0.8h, top01.16b, w01.16b
+        smull2  t3.8h, top23.16b, tap00.16b
+        smlal2  t0.8h, top01.16b, tap01.16b
         lower   mid23, row1, mid01, upper0
-        smlal   t1.8h, top23.8b, w01.8b
+        smlal   t1.8h, top23.8b, tap01.8b
         upper   upper0, row1
-        smlal2  t2.8h, top23.16b, w01.16b
-        smlal   t3.8h, top45.8b, w01.8b
+        smlal2  t2.8h, top23.16b, tap01.16b
+        smlal   t3.8h, top45.8b, tap01.8b
         saddw   sum0l.4s, biasl.4s, t0.4h
         saddw2  sum0h.4s, biash.4s, t0.8h
         last_lower mid45, row1, mid23, upper1
         saddw   sum1l.4s, biasl.4s, t1.4h
         saddw2  sum1h.4s, biash.4s, t1.8h
-        smull   t0.8h, top23.8b, w02.8b
-        smull2  t1.8h, top23.16b, w02.16b
+        smull   t0.8h, top23.8b, tap02.8b
+        smull2  t1.8h, top23.16b, tap02.16b
         saddw   sum2l.4s, biasl.4s, t2.4h
         upper   upper1, row2
         saddw2  sum2h.4s, biash.4s, t2.8h
@@ -568,22 +492,22 @@ endfunc n8_depthwise_s8_neon
         saddw   sum3l.4s, biasl.4s, t3.4h
         upper   upper0, row2
         saddw2  sum3h.4s, biash.4s, t3.8h
-        smull   t2.8h, top45.8b, w02.8b
-        smull2  t3.8h, top45.16b, w02.16b
+        smull   t2.8h, top45.8b, tap02.8b
+        smull2  t3.8h, top45.16b, tap02.16b
 
         // The third tap of a row shares its sum with the first of the next.
-        smlal   t0.8h, mid01.8b, w10.8b
+        smlal   t0.8h, mid01.8b, tap10.8b
         lower   low23, row2, low01, upper1
-        smlal2  t1.8h, mid01.16b, w10.16b
-        smlal   t2.8h, mid23.8b, w10.8b
-        smlal2  t3.8h, mid23.16b, w10.16b
+        smlal2  t1.8h, mid01.16b, tap10.16b
+        smlal   t2.8h, mid23.8b, tap10.8b
+        smlal2  t3.8h, mid23.16b, tap10.16b
         saddw   sum0l.4s, sum0l.4s, t0.4h
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         saddw   sum1l.4s, sum1l.4s, t1.4h
         upper   upper1, row2
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        smull2  t0.8h, mid01.16b, w11.16b
-        smull   t1.8h, mid23.8b, w11.8b
+        smull2  t0.8h, mid01.16b, tap11.16b
+        smull   t1.8h, mid23.8b, tap11.8b
         last_lower low45, row2, low23, upper0
         saddw   sum2l.4s, sum2l.4s, t2.4h
         mov     back, #4
@@ -593,14 +517,14 @@ endfunc n8_depthwise_s8_neon
         csel    back, back, xzr, hi
         saddw2  sum3h.4s, sum3h.4s, t3.8h
         msub    next, back, step, row0
-        smull2  t2.8h, mid23.16b, w11.16b
+        smull2  t2.8h, mid23.16b, tap11.16b
         msub    row1, back, step, row1
-        smull   t3.8h, mid45.8b, w11.8b
-        smlal   t0.8h, mid23.8b, w12.8b
-        smlal2  t1.8h, mid23.16b, w12.16b
-        smlal   t2.8h, mid45.8b, w12.8b
+        smull   t3.8h, mid45.8b, tap11.8b
+        smlal   t0.8h, mid23.8b, tap12.8b
+        smlal2  t1.8h, mid23.16b, tap12.16b
+        smlal   t2.8h, mid45.8b, tap12.8b
         upper   upper0, next
-        smlal2  t3.8h, mid45.16b, w12.16b
+        smlal2  t3.8h, mid45.16b, tap12.16b
         lower   top01, next, low45, upper1
         saddw   sum0l.4s, sum0l.4s, t0.4h
         saddw2  sum0h.4s, sum0h.4s, t0.8h
@@ -608,35 +532,35 @@ endfunc n8_depthwise_s8_neon
         saddw2  sum1h.4s, sum1h.4s, t1.8h
 
         // The last three taps: a pair and a single product.
-        smull   t0.8h, low01.8b, w20.8b
-        smull2  t1.8h, low01.16b, w20.16b
+        smull   t0.8h, low01.8b, tap20.8b
+        smull2  t1.8h, low01.16b, tap20.16b
         saddw   sum2l.4s, sum2l.4s, t2.4h
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
         saddw2  sum3h.4s, sum3h.4s, t3.8h
-        smull   t2.8h, low23.8b, w20.8b
-        smull2  t3.8h, low23.16b, w20.16b
+        smull   t2.8h, low23.8b, tap20.8b
+        smull2  t3.8h, low23.16b, tap20.16b
         msub    row2, back, step, row2
-        smlal2  t0.8h, low01.16b, w21.16b
+        smlal2  t0.8h, low01.16b, tap21.16b
         upper   upper1, next
-        smlal   t1.8h, low23.8b, w21.8b
+        smlal   t1.8h, low23.8b, tap21.8b
         lower   top23, next, top01, upper0
-        smlal2  t2.8h, low23.16b, w21.16b
-        smlal   t3.8h, low45.8b, w21.8b
+        smlal2  t2.8h, low23.16b, tap21.16b
+        smlal   t3.8h, low45.8b, tap21.8b
         saddw   sum0l.4s, sum0l.4s, t0.4h
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         saddw   sum1l.4s, sum1l.4s, t1.4h
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        smull   t0.8h, low23.8b, w22.8b
-        smull2  t1.8h, low23.16b, w22.16b
+        smull   t0.8h, low23.8b, tap22.8b
+        smull2  t1.8h, low23.16b, tap22.16b
         upper   upper0, next
         saddw   sum2l.4s, sum2l.4s, t2.4h
         last_lower top45, next, top23, upper1
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
         saddw2  sum3h.4s, sum3h.4s, t3.8h
-        smull   t2.8h, low45.8b, w22.8b
-        smull2  t3.8h, low45.16b, w22.16b
+        smull   t2.8h, low45.8b, tap22.8b
+        smull2  t3.8h, low45.16b, tap22.16b
         mov     top45.d[1], upper0
         saddw   sum0l.4s, sum0l.4s, t0.4h
         saddw2  sum0h.4s, sum0h.4s, t0.8h
@@ -667,33 +591,26 @@ endfunc n8_depthwise_s8_neon
 //       +-+-+            output 1
 //           +-+-+        output 2
 //               +-+-+    output 3
-#define top67           v12
-#define top8            v17
-#define middle01        v15
-#define middle23        v16
-#define middle45        v9
-#define middle67        v10
-#define middle8         v12
-#define bottom01        v11
-#define bottom23        v17
-#define bottom45        v15
-#define bottom67        v16
-#define bottom8         v12
+        registers v, 9, middle45, middle67, bottom01, top67
+        registers v, 15, middle01, middle23, top8
+        registers v, 15, bottom45, bottom67, bottom23
+middle8 .req v12
+bottom8 .req v12
 
 .macro  taps_s2
         mov     row0, next
-        smull   t0.8h, top01.8b, w00.8b
+        smull   t0.8h, top01.8b, tap00.8b
         upper   upper0, row1
-        smull   t1.8h, top23.8b, w00.8b
+        smull   t1.8h, top23.8b, tap00.8b
         ld1     {top8.8b}, [row0]
-        smull   t2.8h, top45.8b, w00.8b
-        smull   t3.8h, top67.8b, w00.8b
+        smull   t2.8h, top45.8b, tap00.8b
+        smull   t3.8h, top67.8b, tap00.8b
         lower   middle01, row1
-        smlal2  t0.8h, top01.16b, w01.16b
+        smlal2  t0.8h, top01.16b, tap01.16b
         upper   upper1, row1
-        smlal2  t1.8h, top23.16b, w01.16b
-        smlal2  t2.8h, top45.16b, w01.16b
-        smlal2  t3.8h, top67.16b, w01.16b
+        smlal2  t1.8h, top23.16b, tap01.16b
+        smlal2  t2.8h, top45.16b, tap01.16b
+        smlal2  t3.8h, top67.16b, tap01.16b
         lower   middle23, row1, middle01, upper0
         saddw   sum0l.4s, biasl.4s, t0.4h
         upper   upper0, row1
@@ -701,34 +618,34 @@ endfunc n8_depthwise_s8_neon
         saddw   sum1l.4s, biasl.4s, t1.4h
         saddw2  sum1h.4s, biash.4s, t1.8h
         lower   middle45, row1, middle23, upper1
-        smull   t0.8h, top23.8b, w02.8b
+        smull   t0.8h, top23.8b, tap02.8b
         upper   upper1, row1
-        smull   t1.8h, top45.8b, w02.8b
+        smull   t1.8h, top45.8b, tap02.8b
         saddw   sum2l.4s, biasl.4s, t2.4h
         saddw2  sum2h.4s, biash.4s, t2.8h
         lower   middle67, row1, middle45, upper0
         saddw   sum3l.4s, biasl.4s, t3.4h
         upper   upper0, row2
         saddw2  sum3h.4s, biash.4s, t3.8h
-        smull   t2.8h, top67.8b, w02.8b
-        smull   t3.8h, top8.8b, w02.8b
+        smull   t2.8h, top67.8b, tap02.8b
+        smull   t3.8h, top8.8b, tap02.8b
         last_lower middle8, row1, middle67, upper1
 
         // The third tap of a row shares its sum with the first of the next.
-        smlal   t0.8h, middle01.8b, w10.8b
-        smlal   t1.8h, middle23.8b, w10.8b
+        smlal   t0.8h, middle01.8b, tap10.8b
+        smlal   t1.8h, middle23.8b, tap10.8b
         lower   bottom01, row2
-        smlal   t2.8h, middle45.8b, w10.8b
+        smlal   t2.8h, middle45.8b, tap10.8b
         upper   upper1, row2
-        smlal   t3.8h, middle67.8b, w10.8b
+        smlal   t3.8h, middle67.8b, tap10.8b
         saddw   sum0l.4s, sum0l.4s, t0.4h
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         lower   bottom23, row2, bottom01, upper0
         saddw   sum1l.4s, sum1l.4s, t1.4h
         upper   upper0, row2
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        smull2  t0.8h, middle01.16b, w11.16b
-        smull2  t1.8h, middle23.16b, w11.16b
+        smull2  t0.8h, middle01.16b, tap11.16b
+        smull2  t1.8h, middle23.16b, tap11.16b
         lower   bottom45, row2, bottom23, upper1
         saddw   sum2l.4s, sum2l.4s, t2.4h
         mov     back, #4
@@ -738,15 +655,15 @@ endfunc n8_depthwise_s8_neon
         csel    back, back, xzr, hi
         saddw2  sum3h.4s, sum3h.4s, t3.8h
         msub    next, back, step, row0
-        smull2  t2.8h, middle45.16b, w11.16b
+        smull2  t2.8h, middle45.16b, tap11.16b
         upper   upper1, row2
-        smull2  t3.8h, middle67.16b, w11.16b
-        smlal   t0.8h, middle23.8b, w12.8b
+        smull2  t3.8h, middle67.16b, tap11.16b
+        smlal   t0.8h, middle23.8b, tap12.8b
         lower   bottom67, row2, bottom45, upper0
-        smlal   t1.8h, middle45.8b, w12.8b
+        smlal   t1.8h, middle45.8b, tap12.8b
         upper   upper0, next
-        smlal   t2.8h, middle67.8b, w12.8b
-        smlal   t3.8h, middle8.8b, w12.8b
+        smlal   t2.8h, middle67.8b, tap12.8b
+        smlal   t3.8h, middle8.8b, tap12.8b
         saddw   sum0l.4s, sum0l.4s, t0.4h
         lower   top01, next, bottom67, upper1
         saddw2  sum0h.4s, sum0h.4s, t0.8h
@@ -755,38 +672,38 @@ endfunc n8_depthwise_s8_neon
         saddw2  sum1h.4s, sum1h.4s, t1.8h
 
         // The last three taps: a pair and a single product.
-        smull   t0.8h, bottom01.8b, w20.8b
+        smull   t0.8h, bottom01.8b, tap20.8b
         lower   top23, next, top01, upper0
-        smull   t1.8h, bottom23.8b, w20.8b
+        smull   t1.8h, bottom23.8b, tap20.8b
         saddw   sum2l.4s, sum2l.4s, t2.4h
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
         saddw2  sum3h.4s, sum3h.4s, t3.8h
         last_lower bottom8, row2, top23, upper1
-        smull   t2.8h, bottom45.8b, w20.8b
-        smull   t3.8h, bottom67.8b, w20.8b
-        smlal2  t0.8h, bottom01.16b, w21.16b
+        smull   t2.8h, bottom45.8b, tap20.8b
+        smull   t3.8h, bottom67.8b, tap20.8b
+        smlal2  t0.8h, bottom01.16b, tap21.16b
         upper   upper0, next
-        smlal2  t1.8h, bottom23.16b, w21.16b
+        smlal2  t1.8h, bottom23.16b, tap21.16b
         msub    row1, back, step, row1
-        smlal2  t2.8h, bottom45.16b, w21.16b
+        smlal2  t2.8h, bottom45.16b, tap21.16b
         msub    row2, back, step, row2
-        smlal2  t3.8h, bottom67.16b, w21.16b
+        smlal2  t3.8h, bottom67.16b, tap21.16b
         saddw   sum0l.4s, sum0l.4s, t0.4h
         lower   top45, next
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         saddw   sum1l.4s, sum1l.4s, t1.4h
         upper   upper1, next
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        smull   t0.8h, bottom23.8b, w22.8b
-        smull   t1.8h, bottom45.8b, w22.8b
+        smull   t0.8h, bottom23.8b, tap22.8b
+        smull   t1.8h, bottom45.8b, tap22.8b
         saddw   sum2l.4s, sum2l.4s, t2.4h
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
         add     temp0, sp, #112
         saddw2  sum3h.4s, sum3h.4s, t3.8h
-        smull   t2.8h, bottom67.8b, w22.8b
-        smull   t3.8h, bottom8.8b, w22.8b
+        smull   t2.8h, bottom67.8b, tap22.8b
+        smull   t3.8h, bottom8.8b, tap22.8b
         lower   top67, next, top45, upper0
         saddw   sum0l.4s, sum0l.4s, t0.4h
         ld1r    {magic.4s}, [temp0]
@@ -816,21 +733,11 @@ endfunc n8_depthwise_s8_neon
 .endm
 
 // A single output.
-#define i00             v9
-#define i01             v10
-#define i02             v11
-#define i10             v12
-#define i11             v24
-#define i12             v25
-#define i20             v26
-#define i21             v27
-#define i22             v28
-#define i01d            d10
-#define i02d            d11
-#define i11d            d24
-#define i12d            d25
-#define i21d            d27
-#define i22d            d28
+        registers v, 9, i00, i01, i02, i10
+        registers v, 24, i11, i12, i20, i21, i22
+        registers d, 10, i01d, i02d
+        registers d, 24, i11d, i12d
+        registers d, 27, i21d, i22d
 
 .macro  depthwise3x3 name, kind
 func    n8_\name
@@ -859,8 +766,9 @@ func    n8_\name
         add     row0, row0, channel
         add     row1, row1, channel
         add     row2, row2, channel
-        .irp    taps, w00.2d, w01.2d, w02.2d, w10.2d, w11.2d, w12.2d, w20.2d, w21.2d, w22.2d
-        ld1r    {\taps}, [weights], #8
+        .irp    tap, tap00.2d, tap01.2d, tap02.2d, tap10.2d, tap11.2d, tap12.2d, tap20.2d, tap21.2d, \
+                     tap22.2d
+        ld1r    {\tap}, [weights], #8
         .endr
         tbz     facts, #0, 1f                   // load_biases
         add     biasl.4s, biasl.4s, magic.4s
@@ -904,17 +812,17 @@ func    n8_\name
         ldr     i21d, [row2, tap_stride]
         ldr     i22d, [row2, tap_stride2]
         ld1     {i20.8b}, [row2], step
-        smull   t0.8h, i00.8b, w00.8b
-        smull   t1.8h, i02.8b, w02.8b
-        smull   t2.8h, i11.8b, w11.8b
-        smull   t3.8h, i20.8b, w20.8b
-        smlal   t0.8h, i01.8b, w01.8b
-        smlal   t1.8h, i10.8b, w10.8b
-        smlal   t2.8h, i12.8b, w12.8b
-        smlal   t3.8h, i21.8b, w21.8b
+        smull   t0.8h, i00.8b, tap00.8b
+        smull   t1.8h, i02.8b, tap02.8b
+        smull   t2.8h, i11.8b, tap11.8b
+        smull   t3.8h, i20.8b, tap20.8b
+        smlal   t0.8h, i01.8b, tap01.8b
+        smlal   t1.8h, i10.8b, tap10.8b
+        smlal   t2.8h, i12.8b, tap12.8b
+        smlal   t3.8h, i21.8b, tap21.8b
         saddw   sum0l.4s, biasl.4s, t0.4h
         saddw2  sum0h.4s, biash.4s, t0.8h
-        smull   t0.8h, i22.8b, w22.8b
+        smull   t0.8h, i22.8b, tap22.8b
         saddw   sum0l.4s, sum0l.4s, t1.4h
         saddw2  sum0h.4s, sum0h.4s, t1.8h
         add     temp0, args, #N8_OFF_DW_LO
@@ -968,21 +876,13 @@ depthwise3x3 depthwise3x3s2_s8_neon, s2
 //
 // Where a row has an odd number of outputs, the inputs that only a last group's second outputs see
 // are others once more, and those outputs are not stored.
-#define row3            x4
-#define row4            x5
-#define column0         x6
-#define column1         x7
-#define column_step     x10
-#define out0            x11
-#define flag            x17
-#define flagw           w17
-#define out1            x20
-#define outputs         x21
-#define next_weights    x22
-#define block_channel   x23
-#define scale0          v30
-#define scale1          v31
-#define rounding        v17
+        registers x, 4, row3, row4, column0, column1
+        registers x, 10, column_step, out0
+        registers x, 20, out1, outputs, next_weights, block_channel
+        registers v, 30, scale0, scale1
+flag     .req x17
+flagw    .req w17
+rounding .req v17
 
 // The sums of a group begin with the biases.
 .macro  begin_sums
@@ -998,9 +898,10 @@ depthwise3x3 depthwise3x3s2_s8_neon, s2
 //
 //   weights of a column    w w w 0: v0 v1, v2 v3, v4 v5    0 w w w: v6 v7, v8 v9, v10 v11
 //   columns                of channels 0-3 and 4-7: v12 v13 and v14 v15, coming in: v18-v21
-#define edge            x8              // outputs of the row that are left where one sees padding
-#define edgew           w8
-#define last            x9              // the last column that is not padding
+        registers x, 8, edge, last
+        // edge: outputs of the row that are left where one sees padding
+        // last: the last column that is not padding
+edgew   .req w8
 
 // The column at `x`, brought together in `a` and `ah`.
 .macro  load_column x, a, ah
@@ -1147,8 +1048,7 @@ depthwise3x3 depthwise3x3s2_s8_neon, s2
 //   weights    T: v0 v1, v2 v3    M: v4 v5, v6 v7    B: v8 v9, v10 v11    in the order of above,
 //              channels 0-3 and 4-7
 //   inputs     T v12 v13, B v14 v15, pair of M v16; others come and go
-#define column2         x8
-#define column3         x9
+        registers x, 8, column2, column3
 
 // The first column, alone, as the second of a pair of rows `a` and `b`.
 .macro  first_column a, b, to, toh

@@ -21,27 +21,15 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args            x0
-#define ptr0            x1
-#define weights         x3
-#define cursor          x4
-#define left            x5
-#define depth           x6
-#define taps_left       x7
-#define taps            x8
-#define channels        x9
-#define out             x10
-#define offset          x11
-#define rows            x12
-#define kind            w13
-#define upper           x2      // the second 16 bytes of a group
-#define more            w2      // of a group by two, whether it has these
-#define high0           x14
-#define high1           x15
-#define deep            w16
-#define high2           x16
-#define marks           x17
-#define high3           x17
+        registers x, 0, args, ptr0, upper, weights, cursor, left, depth, taps_left
+        // upper: the second 16 bytes of a group
+        registers x, 8, taps, channels, out, offset, rows
+        registers x, 14, high0, high1
+        registers x, 16, high2, marks
+more    .req w2                 // of a group by two, whether it has these
+kind    .req w13
+deep    .req w16
+high3   .req x17
 
 // Four vectors of what belongs to channels, at N8_OFF_IG_`field`, in v0-v3.
 .macro  load_channels field

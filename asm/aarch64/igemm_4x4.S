@@ -13,7 +13,7 @@
 //   void n8_igemm_s8_..._4x4(const struct n8_igemm_args *args);
 //   void n8_igemm_s8_..._4x4_a53(const struct n8_igemm_args *args);
 //
-//                     w0 v4   w1 v5   w2 v6   w3 v7      16 bytes of 4 channels
+//                     wt0 v4   wt1 v5   wt2 v6   wt3 v7      16 bytes of 4 channels
 //          a0 v0      v16     v17     v18     v19
 //          a1 v1      v20     v21     v22     v23        each accumulator holds 4 partial
 //          a2 v2      v24     v25     v26     v27        sums of one pixel and one channel
@@ -34,87 +34,25 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args            x0
-#define ptr0            x1
-#define ptr1            x2
-#define ptr2            x3
-#define ptr3            x4
-#define weights         x5
-#define panel           x6
-#define cursor          x7
-#define tmp0            x8
-#define left            x9
-#define tmp1            x10
-#define taps_left       x11
-#define tmp2            x12
-#define rows_left       x12     // at the edge
-#define channels        x13
-#define pixels          x14
-#define tmp3            x15
-#define out             x16
-#define out_stride      x17
-#define panel_marks     x19
-#define multiplier      x20
-#define marks           x21
-#define deep            w22
-#define kind            x23     // of the kernel, as below
-#define residual        x24
-#define residual_stride x25
-#define offset          x26
-#define high0           x27
-#define high1           x28
-#define a0              v0
-#define a1              v1
-#define a2              v2
-#define a3              v3
-#define w0              v4
-#define w1              v5
-#define w2              v6
-#define w3              v7
-#define t0              v8
-#define t1              v9
-#define t2              v10
-#define t3              v11
-#define u0              v12
-#define u1              v13
-#define u2              v14
-#define u3              v15
-#define a0d             d0
-#define a1d             d1
-#define a2d             d2
-#define a3d             d3
-#define w0d             d4
-#define w1d             d5
-#define w2d             d6
-#define w3d             d7
-#define u0d             d12
-#define u1d             d13
-#define u2d             d14
-#define u3d             d15
-#define w0q             q4
-#define w1q             q5
-#define w2q             q6
-#define w3q             q7
-#define acc00           v16
-#define acc01           v17
-#define acc02           v18
-#define acc03           v19
-#define acc10           v20
-#define acc11           v21
-#define acc12           v22
-#define acc13           v23
-#define acc20           v24
-#define acc21           v25
-#define acc22           v26
-#define acc23           v27
-#define acc30           v28
-#define acc31           v29
-#define acc32           v30
-#define acc33           v31
-#define sum0            v16
-#define sum1            v20
-#define sum2            v24
-#define sum3            v28
+        registers x, 0, args, ptr0, ptr1, ptr2, ptr3, weights, panel, cursor
+        registers x, 8, tmp0, left, tmp1, taps_left, tmp2, channels, pixels, tmp3
+        registers x, 16, out, out_stride
+        registers x, 19, panel_marks, multiplier, marks
+        registers x, 24, residual, residual_stride, offset, high0, high1
+        registers v, 0, a0, a1, a2, a3, wt0, wt1, wt2, wt3
+        registers v, 8, t0, t1, t2, t3, u0, u1, u2, u3
+        registers v, 16, acc00, acc01, acc02, acc03, acc10, acc11, acc12, acc13
+        registers v, 24, acc20, acc21, acc22, acc23, acc30, acc31, acc32, acc33
+        registers d, 0, a0d, a1d, a2d, a3d, wt0d, wt1d, wt2d, wt3d
+        registers d, 12, u0d, u1d, u2d, u3d
+        registers q, 4, wt0q, wt1q, wt2q, wt3q
+kind      .req x23              // of the kernel, as below
+deep      .req w22
+rows_left .req x12              // at the edge
+sum0      .req v16
+sum1      .req v20
+sum2      .req v24
+sum3      .req v28
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
 .macro  zero
@@ -134,22 +72,22 @@
         // The products of 16 bytes of a pixel in p0-p3, and its next 16, while those of the pixel
         // before, q0-q3, are added to its sums; beside the last pixel's, the next weights.
 .macro  multiply a, ptr, p0, p1, p2, p3, q0, q1, q2, q3, s0, s1, s2, s3
-        smull   \p0\().8h, \a\().8b, w0.8b
-        smull   \p1\().8h, \a\().8b, w1.8b
+        smull   \p0\().8h, \a\().8b, wt0.8b
+        smull   \p1\().8h, \a\().8b, wt1.8b
         add_to  \s0, \q0
-        smull   \p2\().8h, \a\().8b, w2.8b
-        smull   \p3\().8h, \a\().8b, w3.8b
+        smull   \p2\().8h, \a\().8b, wt2.8b
+        smull   \p3\().8h, \a\().8b, wt3.8b
         add_to  \s1, \q1
-        smlal2  \p0\().8h, \a\().16b, w0.16b
-        smlal2  \p1\().8h, \a\().16b, w1.16b
+        smlal2  \p0\().8h, \a\().16b, wt0.16b
+        smlal2  \p1\().8h, \a\().16b, wt1.16b
     .ifc \ptr, ptr3
-        ldp     w0q, w1q, [weights], #32
+        ldp     wt0q, wt1q, [weights], #32
     .endif
         add_to  \s2, \q2
-        smlal2  \p2\().8h, \a\().16b, w2.16b
-        smlal2  \p3\().8h, \a\().16b, w3.16b
+        smlal2  \p2\().8h, \a\().16b, wt2.16b
+        smlal2  \p3\().8h, \a\().16b, wt3.16b
     .ifc \ptr, ptr3
-        ldp     w2q, w3q, [weights], #32
+        ldp     wt2q, wt3q, [weights], #32
     .endif
         add_to  \s3, \q3
         ld1     {\a\().16b}, [\ptr], #16
@@ -189,8 +127,8 @@
 
 .macro  load_first
         ld1     {a0.16b}, [ptr0], #16
-        ldp     w0q, w1q, [weights], #32
-        ldp     w2q, w3q, [weights], #32
+        ldp     wt0q, wt1q, [weights], #32
+        ldp     wt2q, wt3q, [weights], #32
         ld1     {a1.16b}, [ptr1], #16
         ld1     {a2.16b}, [ptr2], #16
         ld1     {a3.16b}, [ptr3], #16
@@ -213,20 +151,20 @@
 
 // The same in groups, ordered for the Cortex-A53 (asm.h).
 
-// A group begins and ends with its first 16 bytes in a0 and w0-w3, of w2 and w3 the high half in
+// A group begins and ends with its first 16 bytes in a0 and wt0-wt3, of wt2 and wt3 the high half in
 // high0 and high1.
 .macro  load_first_in_order
         ldrb    deep, [marks], #1
         halves  a0d, ptr0
         other_half a0d, ptr0, , high1
-        halves  w0d, weights
-        other_half w0d, weights, , high0
-        halves  w1d, weights, a0, high1
-        other_half w1d, weights, a0, high1
-        halves  w2d, weights, w0, high0
-        other_half w2d, weights, w0, high0
-        halves  w3d, weights, w1, high1
-        other_half w3d, weights, w1, high1
+        halves  wt0d, weights
+        other_half wt0d, weights, , high0
+        halves  wt1d, weights, a0, high1
+        other_half wt1d, weights, a0, high1
+        halves  wt2d, weights, wt0, high0
+        other_half wt2d, weights, wt0, high0
+        halves  wt3d, weights, wt1, high1
+        other_half wt3d, weights, wt1, high1
 .endm
 
 // Sums of a pixel while its group ends. The flags: of what is left of the tap.
@@ -251,83 +189,83 @@
 
 // A group of 32 bytes: four products in a lane.
 .macro  group_deep add
-        products smull, 8b, a0, w0, w1, w2, w3, HALVES(a1d, ptr0, w2, high0), HALVES(u0d, weights, w3, high1), \
+        products smull, 8b, a0, wt0, wt1, wt2, wt3, HALVES(a1d, ptr0, wt2, high0), HALVES(u0d, weights, wt3, high1), \
                  HALVES(u1d, weights, a1, high0), HALVES(u2d, weights, u0, high1)
-        products smlal2, 16b, a0, w0, w1, w2, w3, HALVES(u3d, weights, u1, high0), \
+        products smlal2, 16b, a0, wt0, wt1, wt2, wt3, HALVES(u3d, weights, u1, high0), \
                  HALVES(a2d, ptr1, u2, high1), HALVES(a3d, ptr1, u3, high0)
         products smlal, 8b, a1, u0, u1, u2, u3
         products smlal2, 16b, a1, u0, u1, u2, u3, HALVES(a0d, ptr2, a2, high1)
         sum_up  \add, acc00, acc01, acc02, acc03, HALVES(a1d, ptr2, a3, high0)
-        products smull, 8b, a2, w0, w1, w2, w3
-        products smlal2, 16b, a2, w0, w1, w2, w3
+        products smull, 8b, a2, wt0, wt1, wt2, wt3
+        products smlal2, 16b, a2, wt0, wt1, wt2, wt3
         products smlal, 8b, a3, u0, u1, u2, u3, HALVES(a2d, ptr3, a0, high1)
         subs    left, left, #32
         products smlal2, 16b, a3, u0, u1, u2, u3
         halves  a3d, ptr3, a1, high0
         other_half a3d, ptr3, a1, high0
         sum_up_last \add, acc10, acc11, acc12, acc13
-        products smull, 8b, a0, w0, w1, w2, w3
-        products smlal2, 16b, a0, w0, w1, w2, w3
+        products smull, 8b, a0, wt0, wt1, wt2, wt3
+        products smlal2, 16b, a0, wt0, wt1, wt2, wt3
         products smlal, 8b, a1, u0, u1, u2, u3
         products smlal2, 16b, a1, u0, u1, u2, u3, , HALVES(a0d, ptr0, a2, high1)
         sum_up  \add, acc20, acc21, acc22, acc23
-        products smull, 8b, a2, w0, w1, w2, w3
-        products smlal2, 16b, a2, w0, w1, w2, w3, , HALVES(w0d, weights, a3, high0)
-        products smlal, 8b, a3, u0, u1, u2, u3, HALVES(w1d, weights, a0, high1)
-        products smlal2, 16b, a3, u0, u1, u2, u3, HALVES(w2d, weights, w0, high0), , \
-                 HALVES(w3d, weights, w1, high1)
+        products smull, 8b, a2, wt0, wt1, wt2, wt3
+        products smlal2, 16b, a2, wt0, wt1, wt2, wt3, , HALVES(wt0d, weights, a3, high0)
+        products smlal, 8b, a3, u0, u1, u2, u3, HALVES(wt1d, weights, a0, high1)
+        products smlal2, 16b, a3, u0, u1, u2, u3, HALVES(wt2d, weights, wt0, high0), , \
+                 HALVES(wt3d, weights, wt1, high1)
         sum_up  \add, acc30, acc31, acc32, acc33
 .endm
 
 // Two.
 .macro  group_by_two add
-        products smull, 8b, a0, w0, w1, w2, w3, HALVES(a1d, ptr1, w2, high0), HALVES(u0d, weights, w3, high1)
-        products smlal2, 16b, a0, w0, w1, w2, w3, HALVES(a2d, ptr2, a1, high0), , \
+        products smull, 8b, a0, wt0, wt1, wt2, wt3, HALVES(a1d, ptr1, wt2, high0), HALVES(u0d, weights, wt3, high1)
+        products smlal2, 16b, a0, wt0, wt1, wt2, wt3, HALVES(a2d, ptr2, a1, high0), , \
                  HALVES(u1d, weights, u0, high1)
         sum_up  \add, acc00, acc01, acc02, acc03
-        products smull, 8b, a1, w0, w1, w2, w3, HALVES(a3d, ptr3, a2, high0), , HALVES(u2d, weights, u1, high1)
-        products smlal2, 16b, a1, w0, w1, w2, w3
+        products smull, 8b, a1, wt0, wt1, wt2, wt3, HALVES(a3d, ptr3, a2, high0), , HALVES(u2d, weights, u1, high1)
+        products smlal2, 16b, a1, wt0, wt1, wt2, wt3
         sum_up  \add, acc10, acc11, acc12, acc13
-        products smull, 8b, a2, w0, w1, w2, w3, HALVES(a0d, ptr0, a3, high0), , HALVES(u3d, weights, u2, high1)
-        products smlal2, 16b, a2, w0, w1, w2, w3
+        products smull, 8b, a2, wt0, wt1, wt2, wt3, HALVES(a0d, ptr0, a3, high0), , HALVES(u3d, weights, u2, high1)
+        products smlal2, 16b, a2, wt0, wt1, wt2, wt3
         sum_up  \add, acc20, acc21, acc22, acc23
-        products smull, 8b, a3, w0, w1, w2, w3, HALVES(a1d, ptr1, a0, high0), , HALVES(a2d, ptr2, u3, high1)
-        products smlal2, 16b, a3, w0, w1, w2, w3
+        products smull, 8b, a3, wt0, wt1, wt2, wt3, HALVES(a1d, ptr1, a0, high0), , HALVES(a2d, ptr2, u3, high1)
+        products smlal2, 16b, a3, wt0, wt1, wt2, wt3
         sum_up  \add, acc30, acc31, acc32, acc33
         products smull, 8b, a0, u0, u1, u2, u3, HALVES(a3d, ptr3, a1, high0)
         subs    left, left, #32
         products smlal2, 16b, a0, u0, u1, u2, u3
         sum_up_last sadalp, acc00, acc01, acc02, acc03
         products smull, 8b, a1, u0, u1, u2, u3, HALVES(a0d, ptr0, a2, high1)
-        products smlal2, 16b, a1, u0, u1, u2, u3, HALVES(w0d, weights, a3, high0)
+        products smlal2, 16b, a1, u0, u1, u2, u3, HALVES(wt0d, weights, a3, high0)
         sum_up  sadalp, acc10, acc11, acc12, acc13
-        products smull, 8b, a2, u0, u1, u2, u3, HALVES(w1d, weights, a0, high1)
+        products smull, 8b, a2, u0, u1, u2, u3, HALVES(wt1d, weights, a0, high1)
         products smlal2, 16b, a2, u0, u1, u2, u3
         sum_up  sadalp, acc20, acc21, acc22, acc23
-        products smull, 8b, a3, u0, u1, u2, u3, HALVES(w2d, weights, w0, high0)
-        products smlal2, 16b, a3, u0, u1, u2, u3, HALVES(w3d, weights, w1, high1)
+        products smull, 8b, a3, u0, u1, u2, u3, HALVES(wt2d, weights, wt0, high0)
+        products smlal2, 16b, a3, u0, u1, u2, u3, HALVES(wt3d, weights, wt1, high1)
         sum_up  sadalp, acc30, acc31, acc32, acc33
 .endm
 
 // Two, of the last 16 bytes of a tap.
 .macro  group_short
-        products smull, 8b, a0, w0, w1, w2, w3, HALVES(a1d, ptr1, w2, high0), HALVES(a2d, ptr2, w3, high1)
+        products smull, 8b, a0, wt0, wt1, wt2, wt3, HALVES(a1d, ptr1, wt2, high0), HALVES(a2d, ptr2, wt3, high1)
         subs    left, left, #16
-        products smlal2, 16b, a0, w0, w1, w2, w3, HALVES(a3d, ptr3, a1, high0)
+        products smlal2, 16b, a0, wt0, wt1, wt2, wt3, HALVES(a3d, ptr3, a1, high0)
         sum_up_last sadalp, acc00, acc01, acc02, acc03
-        products smull, 8b, a1, w0, w1, w2, w3, HALVES(a0d, ptr0, a2, high1)
-        products smlal2, 16b, a1, w0, w1, w2, w3
+        products smull, 8b, a1, wt0, wt1, wt2, wt3, HALVES(a0d, ptr0, a2, high1)
+        products smlal2, 16b, a1, wt0, wt1, wt2, wt3
         ins     a3.d[1], high0
         sum_up  sadalp, acc10, acc11, acc12, acc13
-        products smull, 8b, a2, w0, w1, w2, w3
-        products smlal2, 16b, a2, w0, w1, w2, w3
+        products smull, 8b, a2, wt0, wt1, wt2, wt3
+        products smlal2, 16b, a2, wt0, wt1, wt2, wt3
         sum_up  sadalp, acc20, acc21, acc22, acc23
-        products smull, 8b, a3, w0, w1, w2, w3
-        products smlal2, 16b, a3, w0, w1, w2, w3
-        halves  w0d, weights
-        other_half w0d, weights, , high0
-        sum_up  sadalp, acc30, acc31, acc32, acc33, HALVES(w1d, weights, a0, high1), HALVES(w2d, weights, w0, high0), \
-                HALVES(w3d, weights, w1, high1)
+        products smull, 8b, a3, wt0, wt1, wt2, wt3
+        products smlal2, 16b, a3, wt0, wt1, wt2, wt3
+        halves  wt0d, weights
+        other_half wt0d, weights, , high0
+        sum_up  sadalp, acc30, acc31, acc32, acc33, HALVES(wt1d, weights, a0, high1), HALVES(wt2d, weights, wt0, high0), \
+                HALVES(wt3d, weights, wt1, high1)
 .endm
 
 .macro  sums_in_order
@@ -362,8 +300,8 @@
 
 // Reduction: pairwise additions leave the 4 channels of a pixel in one vector. In halves, so that none
 // is waited for, come the bias, and beside it what the epilogue needs.
-#define scales      v8
-#define zp          v15
+scales  .req v8
+zp      .req v15
 
 .macro  reduce
         ldr     tmp0, [args, #N8_OFF_IG_BIAS]
@@ -396,15 +334,9 @@
 // Epilogue ------------------------------------------------------------------------------------
 
 // From sums to floats: fmul((float) acc'', multiplier[n]). scvtf rounds to nearest even (7).
-#define r_scale     v9
-#define r_zp        v10
-#define r_bytes     v11
-#define r_low       v12
-#define r_high      v13
-#define r0          v17
-#define r1          v18
-#define r2          v19
-#define r3          v21
+        registers v, 9, r_scale, r_zp, r_bytes, r_low, r_high
+        registers v, 17, r0, r1, r2
+r3      .req v21
 
 .macro  scale
         scvtf   sum0.4s, sum0.4s
@@ -465,21 +397,12 @@
 //
 // Bounds: fcvtns saturates to 32 bits, everything after it to 16 and then 8, so nothing wraps and
 //   the clamp sees the right side; NaN becomes 0.
-#define negative0       v17
-#define negative1       v18
-#define negative2       v19
-#define negative3       v21
-#define scaled0         v22
-#define scaled1         v23
-#define scaled2         v25
-#define scaled3         v26
-#define slopes          v27
-#define qlo             v10
-#define qhi             v11
-#define half0           v12
-#define half1           v13
-#define bytes0          v12     // of two pixels each
-#define bytes1          v13
+        registers v, 10, qlo, qhi, half0, half1
+        registers v, 17, negative0, negative1, negative2
+        registers v, 21, negative3, scaled0, scaled1
+        registers v, 25, scaled2, scaled3, slopes
+        registers v, 12, bytes0, bytes1
+        // bytes0: of two pixels each
 
 .macro  to_s8
         cbz     tmp0, 3f
@@ -563,8 +486,8 @@
 .endm
 
 // To floats: adds the bias, and stores 32-bit results of exactly the pixels and channels there are.
-#define biases          v9
-#define biasesq         q9
+biases  .req v9
+biasesq .req q9
 
 .macro  to_f32
         ldr     tmp0, [args, #N8_OFF_IG_BIAS_F32]

@@ -36,37 +36,15 @@
 #include "asm.h"
 #include "kernel.h"
 
-// Not by #define: they stand in quoted arguments of macros, where the preprocessor does not look.
-args            .req x0
-ptr0            .req x1
-ptr1            .req x2
-ptr2            .req x3
-ptr3            .req x4
-ptr4            .req x5
-ptr5            .req x6
-ptr6            .req x7
-ptr7            .req x8
-weights         .req x9
-panel           .req x10
-cursor          .req x11
-left            .req x12
-depth           .req x13
-taps_left       .req x14
-taps            .req x15
-channels        .req x16
-link            .req x17
-pixels          .req x19
-out_base        .req x20
-out             .req x21
-out_stride      .req x22
-offset          .req x23
-residual        .req x24
-residual_base   .req x25
-residual_stride .req x26
-small           .req w27
-zero_point      .req w28                // its lowest bit; bits 1 and 2: whether lo and hi clamp;
-                                        // from bit 3 on: kind; the sign: s8_s8 of small values
-kind            .req w6                 // of a kernel as it begins
+        registers x, 0, args, ptr0, ptr1, ptr2, ptr3, ptr4, ptr5, ptr6
+        registers x, 8, ptr7, weights, panel, cursor, left, depth, taps_left, taps
+        registers x, 16, channels, link
+        registers x, 19, pixels, out_base, out, out_stride, offset
+        registers x, 24, residual, residual_base, residual_stride
+        registers w, 27, small, zero_point
+        // zero_point: its lowest bit; bits 1 and 2: whether lo and hi clamp; from bit 3 on: kind; the
+        // sign: s8_s8 of small values
+kind    .req w6                 // of a kernel as it begins
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
 // Places on the stack, 16 bytes each if nothing else is said.
@@ -125,7 +103,7 @@ kind            .req w6                 // of a kernel as it begins
         .cfi_restore x30
 .endm
 
-array           .req x4
+array   .req x4
 
 // Sums of a tile to floats: fmul((float) acc'', multiplier[n]). scvtf rounds to nearest even (7).
 // Changes v0, v1 and x4.
@@ -437,7 +415,7 @@ endfunc n8_igemm_8x8_edge
 // First 16 bytes at a time of all taps. Each time the pointers are loaded anew, where a tap ends
 // those of the next one, without a branch: an out-of-order core has room for that beside 64
 // products. Then 4 bytes at a time what is left of all taps.
-whole           .req x17                // the bytes of a tap that make up 16 each
+whole   .req x17                // the bytes of a tap that make up 16 each
 
         // Between 16 bytes: on to the next ones, or to those of the next tap; and their products,
         // by `dots`.
@@ -571,9 +549,9 @@ whole           .req x17                // the bytes of a tap that make up 16 ea
 // its first rows. Then a full tile of small values goes on there: in its epilogue v12 holds the magic
 // number, v13 that for rounding, v14 and v15 the multipliers, from the first tile of the panel on, and
 // stores begin beside the next tile's first sums. Any other tile begins anew.
-next            .req x17
-upper           .req x5                 // the upper halves of weights
-by16            .req x6
+        registers x, 5, upper, by16
+        // upper: the upper halves of weights
+next    .req x17
 
         // The second 4 of 8 bytes, while the first ones of the next 8 are loaded.
 .macro  second_dots with, with1, with2
@@ -1028,11 +1006,8 @@ by16            .req x6
 //          b v4-v7                           v18 v19, v22 ..
 //
 // Bounds: n8_igemm_8x8_halves; sdot and smmla add exact products modulo 2^32.
-side_a          .req x1
-side_b          .req x2
-twice           .req x3
-thrice          .req x4
-taps_at         .req x8
+        registers x, 1, side_a, side_b, twice, thrice
+taps_at .req x8
 
 .macro  dots_of_sides group, a_low, a_high, b_low, b_high
         dots    0, \group, 16, 17, \a_low, \a_high

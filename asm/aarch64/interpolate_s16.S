@@ -18,20 +18,11 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args  x0
-#define out   x1
-#define in    x2
-#define left  x3
-#define lines x4
-#define ptr   x13
+        registers x, 0, args, out, in, left, lines
+ptr     .req x13
 
-#define in_lo    v0
-#define in_hi    v1
-#define to_line  v2                             // -shift
-#define to_share v3                             // 15 - shift
-#define to_out   v4                             // -fraction
-#define out_lo   v5
-#define out_hi   v6
+        registers v, 0, in_lo, in_hi, to_line, to_share, to_out, out_lo, out_hi
+        // to_line: -shift; to_share: 15 - shift; to_out: -fraction
 
         // v16, eight values, to those of v17.
 .macro  interpolate8

@@ -20,9 +20,7 @@
 // Registers: x0-x2 the arguments; v0, v1 values, v2, v3 sums of two squares, v4, v5 sums of values,
 //   v6, v7 of squares.
 // Stack: none.
-#define sums  x0
-#define in    x1
-#define count x2
+        registers x, 0, sums, in, count
 
 .macro  add_up v, squares, of_values, of_squares
         smull   \squares\().4s, \v\().4h, \v\().4h
@@ -66,8 +64,8 @@ func    n8_sums_s16_neon
         ret
 endfunc n8_sums_s16_neon
 
-#undef in
-#undef count
+        .unreq  in
+        .unreq  count
 
 // Sixteen values at a time; what is left is sixteen again, which end with the last. Fewer than
 // sixteen go four by four, then one by one.
@@ -77,15 +75,9 @@ endfunc n8_sums_s16_neon
 // Registers: below; v0-v2 the limits, v3 rate, slope, factor; v4 shift; v5 slopes; v6, v7 scratch;
 //   v16-v19 values, v20-v23 gains, v24-v27 offsets.
 // Stack: none.
-#define args   x0
-#define out    x1
-#define in     x2
-#define gain   x3
-#define offset x4
-#define left   x5
-#define back   x6
-#define slope  w7
-#define one    w8
+        registers x, 0, args, out, in, gain, offset, left, back
+slope   .req w7
+one     .req w8
 
         // An operation on each of the registers.
 .macro  each    operation, operand, registers:vararg

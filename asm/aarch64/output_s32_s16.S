@@ -16,22 +16,9 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args            x0
-#define out             x1
-#define out_stride      x2
-#define sums            x3
-#define sums_stride     x4
-#define residual        x5
-#define residual_stride x6
-#define bias            x7
-#define multiplier      x8
-#define slope           x9
-#define pixels          x10
-#define channels        x11
-#define to              x12
-#define from            x13
-#define added           x14
-#define left            x15
+        registers x, 0, args, out, out_stride, sums, sums_stride, residual, residual_stride
+        registers x, 8, multiplier, slope, pixels, channels, to, from, added, left
+bias    .req x7
 
         // v + what four values of the residual at `offset` are.
 .macro  add4    v, offset

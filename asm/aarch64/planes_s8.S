@@ -18,22 +18,9 @@
 // The caller proves 1 <= channels <= 8, and 8 bytes at least from pixel to pixel.
 #include "asm.h"
 
-#define out        x0
-#define out_stride x1
-#define in         x2
-#define in_stride  x3
-#define channels   x4
-#define left       x5
-#define scratch    x6
-#define plane0     x8
-#define plane1     x9
-#define plane2     x10
-#define plane3     x11
-#define plane4     x12
-#define plane5     x13
-#define plane6     x14
-#define plane7     x15
-#define mask       v31
+        registers x, 0, out, out_stride, in, in_stride, channels, left, scratch
+        registers x, 8, plane0, plane1, plane2, plane3, plane4, plane5, plane6, plane7
+mask    .req v31
 
         // `plane` is the next plane, or the one before again where there is none.
 .macro  next_plane plane, before, number, stride

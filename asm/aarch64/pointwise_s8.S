@@ -20,15 +20,9 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args     x0
-#define out      x1
-#define first    x2
-#define second   x3
-#define left     x4
-#define ptr      x5
-#define scales   x8
-#define slope    w6
-#define one      w7
+        registers x, 0, args, out, first, second, left, ptr
+        registers w, 6, slope, one
+scales  .req x8
 
         // Operand `v` gets the left % 16 bytes at `from`, from the last on.
 .macro  load_last v, from

@@ -19,17 +19,9 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args     x0
-#define out      x1
-#define rows     x2
-#define taps     x3
-#define channels x4
-#define ptr      x5
-#define next     x6
-#define left     x7
-#define channel  x8
-#define room     x9
-#define offset   w10
+        registers x, 0, args, out, rows, taps, channels, ptr, next, left
+        registers x, 8, channel, room
+offset  .req w10
 
 .macro  load_args
         ldp     out, rows, [args, #N8_OFF_PL_OUT]

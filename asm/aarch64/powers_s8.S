@@ -16,16 +16,9 @@
 // Stack: none.
 #include "asm.h"
 
-#define sums    x0
-#define in      x1
-#define count   x2
-#define powers  x3
-#define left    x4
-#define from    x5
-#define values  x6
-#define largest x7
-#define sum0    x15
-#define sum1    x16
+        registers x, 0, sums, in, count, powers, left, from, values, largest
+sum0    .req x15
+sum1    .req x16
 
 func    n8_powers_s8_neon
         mov     from, in

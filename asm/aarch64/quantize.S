@@ -9,20 +9,12 @@
 // Each reads and writes exactly what there is.
 #include "asm.h"
 
-#define out        x0
-#define in         x1
-#define count      x2
+        registers x, 0, out, in, count
 
-#define f0         v4
-#define f1         v5
-#define f2         v6
-#define f3         v7
-#define f0q        q4
-#define f1q        q5
-#define f2q        q6
-#define f3q        q7
-#define f0s        s4
-#define f0b        b4
+        registers v, 4, f0, f1, f2, f3
+        registers q, 4, f0q, f1q, f2q, f3q
+f0s     .req s4
+f0b     .req b4
 
 // void n8_quantize_f32_s8_neon(int8_t *out, const float *in, size_t count, float inverse,
 //                              int32_t zero_point, int32_t lo, int32_t hi);
@@ -33,10 +25,7 @@
 //   v4-v7 sixteen values.
 // Stack: none.
 // The caller proves -128 <= lo <= zero_point <= hi <= 127.
-#define zp         v1
-#define inverse    v0
-#define qlo        v2
-#define qhi        v3
+        registers v, 0, inverse, zp, qlo, qhi
 
 func    n8_quantize_f32_s8_neon
         // Constants fill whole vectors; only the low halves of the integer arguments count.
@@ -82,11 +71,10 @@ endfunc n8_quantize_f32_s8_neon
 // Registers: x0-x2, w3, s0 the arguments; v0 scale, v1 zero point (16 bits), v2-v7 sixteen values.
 // Stack: none.
 // The caller proves -128 <= zero_point <= 127.
-#define scale      v0
-#define low        v2
-#define high       v3
-#define lowq       q2
-#define lowb       b2
+        registers v, 2, low, high
+scale   .req v0
+lowq    .req q2
+lowb    .req b2
 
 func    n8_dequantize_s8_f32_neon
         dup     zp.8h, w3
@@ -222,31 +210,14 @@ endfunc n8_dequantize_s16_f32_neon
 //   v0-v1 values, v2-v3 scale, v4-v5 bias.
 // Stack: 16 bytes, zeros that stand for a missing bias.
 // Nothing to prove.
-#define pixels     x2
-#define channels   x3
-#define scale_base x4
-#define bias_base  x5
-#define scales     x6
-#define bias       x7
-#define left       x8
-#define step4      x9
-#define step1      x10
+        registers x, 2, pixels, channels, scale_base, bias_base, scales, bias
+        registers x, 8, left, step4, step1
 
-#define value0     v0
-#define value1     v1
-#define scale0     v2
-#define scale1     v3
-#define bias0      v4
-#define bias1      v5
-#define value0q    q0
-#define value1q    q1
-#define scale0q    q2
-#define scale1q    q3
-#define bias0q     q4
-#define bias1q     q5
-#define value0s    s0
-#define scale0s    s2
-#define bias0s     s4
+        registers v, 0, value0, value1, scale0, scale1, bias0, bias1
+        registers q, 0, value0q, value1q, scale0q, scale1q, bias0q, bias1q
+value0s .req s0
+scale0s .req s2
+bias0s  .req s4
 
 func    n8_dequantize_s32_f32_neon
         // Without a bias the cursor stands still on four zeros.

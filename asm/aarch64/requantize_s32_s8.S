@@ -17,16 +17,8 @@
 // Stack: none.
 #include "asm.h"
 
-#define out        x0
-#define in         x1
-#define pixels     x2
-#define channels   x3
-#define multiplier x4
-#define stride     x8
-#define left       x9
-#define from       x10
-#define to         x11
-#define rows       x12
+        registers x, 0, out, in, pixels, channels, multiplier
+        registers x, 8, stride, left, from, to, rows
 
         // \count channels of all pixels, in registers and lanes as wide as they are.
 .macro  columns count, values, multipliers, results

@@ -15,31 +15,13 @@
 // indices go down by 64 from quarter to quarter, and each is below 64 for one of the four.
 #include "asm.h"
 
-#define out        x0
-#define out_stride x1
-#define in         x2
-#define in_stride  x3
-#define pixels     x4
-#define count      x5
-#define table      x6
-#define quarter    x7
-#define to         x8
-#define from       x9
-#define left       x10
-#define out_step   x11
-#define in_step    x12
-#define byte       w13
-#define byte_x     x13
-#define bytes      x14
+        registers x, 0, out, out_stride, in, in_stride, pixels, count, table, quarter
+        registers x, 8, to, from, left, out_step, in_step, byte_x, bytes
+byte    .req w13
 
-#define index    v0
-#define index_q  q0
-#define index_d  d0
-#define result   v1
-#define result_q q1
-#define result_d d1
-#define middle   v2
-#define step     v3
+        registers v, 0, index, result, middle, step
+        registers q, 0, index_q, result_q
+        registers d, 0, index_d, result_d
 
 // Of 16 bytes.
 .macro  look_up

@@ -14,14 +14,8 @@
 // Stack: 16 bytes, x19 and x20.
 #include "asm.h"
 
-#define out        x0
-#define out_stride x1
-#define in         x2
-#define in_stride  x3
-#define pixels     x4
-#define tables     x5
-#define pixel      x14
-#define result     x15
+        registers x, 0, out, out_stride, in, in_stride, pixels, tables
+        registers x, 14, pixel, result
 
 func    n8_tables_s8_neon
         enter   16, x19, x20

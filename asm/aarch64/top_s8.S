@@ -16,15 +16,10 @@
 // Stack: none.
 #include "asm.h"
 
-#define out     x0
-#define in      x1
-#define count   x2
-#define table   x3
-#define first   w4
-#define rest    w5
-#define left    x6
-#define value   w7
-#define value_x x7
+        registers x, 0, out, in, count, table
+        registers x, 6, left, value_x
+        registers w, 4, first, rest
+value   .req w7
 
 .macro  look_up values, result
         mov     \result\().16b, v2.16b

@@ -14,26 +14,11 @@
 // Stack: none.
 #include "asm.h"
 
-#define out        x0
-#define out_stride x1
-#define in         x2
-#define in_stride  x3
-#define rows       x4
-#define left       x5
-#define next       x6
-#define rows_left  x7
-#define row0       x8
-#define row1       x9
-#define row2       x10
-#define row3       x11
-#define out_inner  x8
-#define in_inner   x9
-#define out_outer  x10
-#define in_outer   x11
-#define to         x12
-#define inner      x13
-#define value      w14
-#define word       x15
+        registers x, 0, out, out_stride, in, in_stride, rows, left, next, rows_left
+        registers x, 8, row0, row1, row2, row3, to, inner
+        registers x, 8, out_inner, in_inner, out_outer, in_outer
+word    .req x15
+value   .req w14
 
 func    n8_transpose_f32_neon
         cmp     rows, #4

@@ -20,26 +20,13 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args       x0
-#define sums       x1
-#define in         x2
-#define weights    x3
-#define depth      x4
-#define tiles      x5
-#define planes     x6
-#define sums_plane x7
-#define in_plane   x8
-#define left       x15
-#define tiles_left x16
-#define to         x17
+        registers x, 0, args, sums, in, weights, depth, tiles, planes, sums_plane
+        registers x, 16, tiles_left, to
+in_plane .req x8
+left     .req x15
 // In arguments of macros, where the preprocessor does not look.
-upper              .req x0
-row0               .req x9
-row1               .req x10
-row2               .req x11
-row3               .req x12
-next               .req x13
-offset             .req x14
+        registers x, 9, row0, row1, row2, row3, next, offset
+upper   .req x0
 
         // The k-th of `rows` tiles' inputs times four channels: half of \w.
 .macro  column  op, rows, half, s0, s1, s2, s3, w, in0, in2, k, with

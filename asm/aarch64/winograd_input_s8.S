@@ -19,29 +19,12 @@
 // Stack: 80 bytes, d8-d15 and x30.
 #include "asm.h"
 
-#define out      x0
-#define plane    x1
-#define line0    x2
-#define row      x3
-#define pixel    x4
-#define channels x5
-#define line1    x6
-#define line2    x7
-#define line3    x8
-#define line4    x9
-#define line5    x10
-#define pixel2   x11
-#define pixel3   x12
-#define pixel4   x13
-#define pixel5   x14
-#define low      x15
-#define high     x16
-#define far_low  x17
-#define far_high x3                             // row is not needed any more
+        registers x, 0, out, plane, line0, row, pixel, channels, line1, line2
+        registers x, 8, line3, line4, line5, pixel2, pixel3, pixel4, pixel5, low
+        registers x, 16, high, far_low
+far_high .req x3                // row is not needed any more
 
-#define four      v10
-#define less_four v11
-#define less_five v12
+        registers v, 10, four, less_four, less_five
 
         // Loads one pixel each of two columns, or none.
 .macro  pixels  reg_a, reg_b, line, a, b

@@ -22,41 +22,21 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args            x0
-#define out             x1
-#define places          x2
-#define residual        x3
-#define residual_places x4
-#define sums            x5
-#define plane           x6
-#define tile            x7
-#define tiles           x8
-#define channels        x9
-#define bias            x10
-#define multiplier      x11
-#define slope           x12
-#define low             x13
-#define high            x14
-#define far_low         x15
-#define far_high        x16
-#define tile_sums       x17
-#define ptr0            x19
-#define ptr1            x20
-#define place           x21
-#define residual_place  x22
-#define bytes           x23
-#define byte_place      x24
+        registers x, 0, args, out, places, residual, residual_places, sums, plane, tile
+        registers x, 8, tiles, channels, bias, multiplier, slope, low, high, far_low
+        registers x, 16, far_high, tile_sums
+        registers x, 19, ptr0, ptr1, place, residual_place, bytes
+byte_place .req x24
 
 #define SAVED   128
 #define BYTES   SAVED
 #define TABLE   (BYTES + 64)
 #define FRAME   (TABLE + 128)
 
-#define factors    v31                          // 4, 8, 1/9 modulo 2^32, 576
-#define multipliers v30
-#define zp         v28
-#define qlo        v27
-#define qhi        v25
+        registers v, 27, qlo, zp
+        registers v, 30, multipliers, factors
+        // factors: 4, 8, 1/9 modulo 2^32, 576
+qhi     .req v25
 
 .macro  load    value, from
     .ifnb \value

@@ -14,29 +14,10 @@
 #include "asm.h"
 #include "kernel.h"
 
-#define args            x0
-#define out1            x1
-#define out2            x2
-#define out0            x3
-#define out3            x4
-#define plane           x5
-#define columns         x6
-#define tiles           x7
-#define left            x8
-#define depth           x9
-#define from0           x10
-#define from1           x11
-#define from2           x12
-#define from3           x13
-#define step            x14
-#define tile            x15
-#define next            x16
-#define after_odd       x17
-#define d0_             v0
-#define d1_             v1
-#define d2_             v2
-#define d3_             v3
-#define offset          v4
+        registers x, 0, args, out1, out2, out0, out3, plane, columns, tiles
+        registers x, 8, left, depth, from0, from1, from2, from3, step, tile
+        registers x, 16, next, after_odd
+        registers v, 0, d0_, d1_, d2_, d3_, offset
 
 func    n8_winograd_s8_neon
         ldp     tile, plane, [args, #N8_OFF_WG_OUT]

@@ -17,13 +17,9 @@
 // Stack: 40 bytes, what it preserves. Reads and writes exactly `count` values.
 #include "asm.h"
 
-#define args  r0
-#define out   r1
-#define a     r2
-#define b_    r3
-#define ptr   r4
-#define left  r12                               // values, less 8 of this round
-#define slope lr                                // its bits
+        registers r, 0, args, out, a, b_, ptr
+left    .req r12                // values, less 8 of this round
+slope   .req lr                 // its bits
 
 // q8 and q9 to the int16 of q10.
 .macro  sum8

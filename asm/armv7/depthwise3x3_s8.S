@@ -28,20 +28,12 @@
 // Registers: below. Stack: 136 bytes: what push_all preserves above what has no register.
 #include "asm.h"
 
-#define args       r0
-#define row0       r1
-#define row1       r2
-#define row2       r3
-#define tap_stride r4
-#define beside     r5                           // s2: tap_stride, or 0 for a lone output
-#define out        r6
-#define out_gap    r7                           // from the even output to the odd one
-#define out_stride r8
-#define left       r9                           // pairs of outputs after this one
-#define facts      r10
-#define multiplier r11
-#define temp       r12
-#define bias       lr
+        registers r, 0, args, row0, row1, row2, tap_stride, beside, out, out_gap
+        // beside: s2: tap_stride, or 0 for a lone output
+        // out_gap: from the even output to the odd one
+        registers r, 8, out_stride, left, facts, multiplier, temp
+        // left: pairs of outputs after this one
+bias    .req lr
 
 #define AT_MAGIC   0
 #define AT_CHANNEL 4
@@ -51,57 +43,19 @@
 #define AT_LONE    24                           // what is computed with it
 #define LOCALS     36
 
-#define w00        d0
-#define w01        d1
-#define w02        d2
-#define w10        d3
-#define w11        d4
-#define w12        d5
-#define w20        d6
-#define w21        d7
-#define w22        d8
+        registers d, 0, w00, w01, w02, w10, w11, w12, w20, w21, w22
 // s1: columns 0 and 1, and in their place 2 and 3.
-#define top0       d9
-#define top1       d10
-#define mid0       d11
-#define mid1       d12
-#define low0       d13
-#define low1       d14
-#define top2       d9
-#define top3       d10
-#define mid2       d11
-#define mid3       d12
-#define low2       d13
-#define low3       d14
+        registers d, 9, top0, top1, mid0, mid1, low0, low1
+        registers d, 9, top2, top3, mid2, mid3, low2, low3
 // s2: column 0, and in its place 4; columns 1, 2 and 3 of a row after the other.
-#define top_edge   d9
-#define mid_edge   d10
-#define low_edge   d11
-#define in1        d12
-#define in2        d13
-#define in3        d14
-#define qlo        d15
+        registers d, 9, top_edge, mid_edge, low_edge, in1, in2, in3, qlo
 // Products.
-#define t0         q8
-#define t0l        d16
-#define t0h        d17
-#define t1         q9
-#define t1l        d18
-#define t1h        d19
-#define t2         q10
-#define t2l        d20
-#define t2h        d21
-#define t3         q11
-#define t3l        d22
-#define t3h        d23
+        registers q, 8, t0, t1, t2, t3
+        registers d, 16, t0l, t0h, t1l, t1h, t2l, t2h, t3l, t3h
 // Accumulators, channels 0-3 and 4-7.
-#define evenl      q12
-#define evenh      q13
-#define oddl       q14
-#define oddh       q15
-#define magic      q8                           // t0
-#define scalel     q10                          // t2
-#define scaleh     q11                          // t3
+        registers q, 10, scalel, scaleh, evenl, evenh, oddl, oddh
+        // scalel: t2; scaleh: t3
+magic   .req q8                 // t0
 
 // The columns that a row begins with.
 .macro  load_columns_s1

@@ -15,19 +15,10 @@
 // Registers: below. Stack: 120 bytes: what push_all preserves above what has no register.
 #include "asm.h"
 
-#define args      r0
-#define in        r1
-#define apart     r2
-#define middle    r3
-#define back      r4
-#define w         r5
-#define left      r6                            // taps of this row
-#define width     r7
-#define row       r8
-#define rows_left r9
-#define at        r10                           // of the first output in its row, in bytes
-#define channel   r11
-#define temp      r12
+        registers r, 0, args, in, apart, middle, back, w, left, width
+        // left: taps of this row
+        registers r, 8, row, rows_left, at, channel, temp
+        // at: of the first output in its row, in bytes
 
 #define AT_APART        0                       // of outputs where they are stored
 #define AT_MIDDLE       4

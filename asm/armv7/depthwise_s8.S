@@ -24,20 +24,12 @@
 // Registers: below. Stack: 144 bytes: what push_all preserves above what has no register.
 #include "asm.h"
 
-#define args       r0
-#define first_in   r1                           // pointers to the inputs of a pair
-#define second_in  r2
-#define apart      r3
-#define middle     r4
-#define back       r5
-#define first_w    r6                           // to its weights
-#define second_w   r7
-#define next_w     r8                           // bytes from a pair's to the next one's
-#define left       r9                           // pairs of these rows
-#define next_row   r10
-#define column     r11                          // of the first output, with the channel
-#define temp       r12
-#define more       lr                           // two rows of taps each
+        registers r, 0, args, first_in, second_in, apart, middle, back, first_w, second_w
+        // first_in: pointers to the inputs of a pair; first_w: to its weights
+        registers r, 8, next_w, left, next_row, column, temp
+        // next_w: bytes from a pair's to the next one's; left: pairs of these rows
+        // column: of the first output, with the channel
+more    .req lr                 // two rows of taps each
 
 #define AT_MAGIC        0
 #define AT_FACTS        4
@@ -52,47 +44,17 @@
 #define LOCALS          44
 
 // Inputs and weights of a pair.
-#define one0       d0
-#define one1       d1
-#define one2       d2
-#define one3       d3
-#define one_w      d4
-#define two_w      d5
-#define two0       d6
-#define two1       d7
-#define two2       d0
-#define two3       d1
-#define t0         q4
-#define t0l        d8
-#define t0h        d9
-#define t1         q5
-#define t1l        d10
-#define t1h        d11
-#define t2         q6
-#define t2l        d12
-#define t2h        d13
-#define t3         q7
-#define t3l        d14
-#define t3h        d15
-#define acc0l      q8
-#define acc0h      q9
-#define acc1l      q10
-#define acc1h      q11
-#define acc2l      q12
-#define acc2h      q13
-#define acc3l      q14
-#define acc3h      q15
-#define scalel     q0
-#define scaleh     q1
-#define magic      q2
-#define qlo        q3
+        registers d, 0, one0, one1, one2, one3, one_w, two_w, two0, two1
+        registers d, 8, t0l, t0h, t1l, t1h, t2l, t2h, t3l, t3h
+        registers q, 0, scalel, scaleh, magic, qlo, t0, t1, t2, t3
+        registers q, 8, acc0l, acc0h, acc1l, acc1h, acc2l, acc2h, acc3l, acc3h
+        registers d, 0, two2, two3
 // of all four outputs, when they have 8 bits
-#define out01      q8
-#define out23      q9
+        registers q, 8, out01, out23
 
 // In n8_depthwise_round2:
-#define slope      r1
-#define channel    r12
+slope   .req r1
+channel .req r12
 
 // Two outputs, of two registers of four channels each, to 8 int16 in `el` and in `ol` (5).
 .macro  scale_pair el, eh, ol, oh

@@ -21,18 +21,11 @@
 // Stack: 100 bytes, callee-saved registers.
 #include "asm.h"
 
-#define args            r0
-#define ptr             r1
-#define weights         r2
-#define cursor          r3
-#define left            r4
-#define taps_left       r5
-#define taps            r6
-#define steps           r7      // of 8 bytes in a tap
-#define channels        r8      // left, over 16 where more follow
-#define out             r9      // of these channels
-#define offset          r10     // 4 * the first channel
-#define rows            r11
+        registers r, 0, args, ptr, weights, cursor, left, taps_left, taps, steps
+        // steps: of 8 bytes in a tap
+        registers r, 8, channels, out, offset, rows
+        // channels: left, over 16 where more follow; out: of these channels
+        // offset: 4 * the first channel
 
 .macro  multiply_pairs first, second
         vmull.s8 q12, \first, d8

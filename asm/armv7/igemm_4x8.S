@@ -35,20 +35,12 @@
 // Stack: 448 bytes: the places below and callee-saved registers.
 #include "asm.h"
 
-#define constants       r0      // at sp + CONSTANTS
-#define ptr0            r1
-#define ptr1            r2
-#define ptr2            r3
-#define ptr3            r4
-#define left            r5
-#define weights         r6
-#define taps_left       r7
-#define cursor          r8      // the pointers of the next tap
-#define pixels          r9      // left, over 4 where tiles follow
-#define out             r10     // this tile's
-#define out_stride      r11
-#define entry           r12     // where in the loop a tap begins
-#define usual           lr      // fewer pixels take the general path: 4, or ~0 where all tiles do
+        registers r, 0, constants, ptr0, ptr1, ptr2, ptr3, left, weights, taps_left
+        // constants: at sp + CONSTANTS
+        registers r, 8, cursor, pixels, out, out_stride, entry
+        // cursor: the pointers of the next tap; pixels: left, over 4 where tiles follow
+        // out: this tile's; entry: where in the loop a tap begins
+usual   .req lr                 // fewer pixels take the general path: 4, or ~0 where all tiles do
 
 // Places on the stack.
 #define START           0       // 128 bytes: what the accumulators begin with

@@ -16,19 +16,14 @@
 // Stack: 32 bytes, what it preserves. Reads and writes exactly `count` values.
 #include "asm.h"
 
-#define args  r0
-#define out   r0
-#define in    r1
-#define lines r2
-#define left  r3                                // values, less 8 of this round
+        registers r, 0, args, in, lines, left
+        // left: values, less 8 of this round
+out     .req r0
 
-#define in_lo    q0
-#define in_hi    q1
-#define to_line  q2                             // -shift
-#define to_share q3                             // 15 - shift
-#define to_out   q13                            // -fraction
-#define out_lo   q14
-#define out_hi   q15
+        registers q, 0, in_lo, in_hi, to_line, to_share
+        // to_line: -shift; to_share: 15 - shift
+        registers q, 13, to_out, out_lo, out_hi
+        // to_out: -fraction
 
         // The lines of two values, by number, to half of a register.
 .macro  two     d, a, b

@@ -19,9 +19,7 @@
 // Registers: r0-r2 the arguments; q0 values, q1 sums of two squares, q2 sums of values, q3 of
 //   squares.
 // Stack: none.
-#define sums  r0
-#define in    r1
-#define count r2
+        registers r, 0, sums, in, count
 
 .macro  add_up
         vmull.s16 q1, d0, d0
@@ -53,8 +51,8 @@ func    n8_sums_s16_neon
         bx      lr
 endfunc n8_sums_s16_neon
 
-#undef in
-#undef count
+        .unreq  in
+        .unreq  count
 
 // Eight values at a time; what is left is eight again, which end with the last. Fewer than eight go
 // one by one.
@@ -68,15 +66,9 @@ endfunc n8_sums_s16_neon
 // Registers: below; d0 rate and slope * 2^64, d1 2^-64 and factor, q1-q3 as `nearest` wants them,
 //   q8-q9 values, q10-q11 gains, q14-q15 offsets, then scratch, q12 shift, q13 zero point (16 bits).
 // Stack: 16 bytes, what it preserves.
-#define args   r0
-#define out    r1
-#define in     r2
-#define gain   r3
-#define offset r4
-#define left   r5
-#define back   r6
-#define slope  r12                              // its bits
-#define ptr    lr
+        registers r, 0, args, out, in, gain, offset, left, back
+slope   .req r12                // its bits
+ptr     .req lr
 
         // q8 and q9, eight int32 values, to int16 in q8.
 .macro  normalize8

@@ -19,21 +19,13 @@
 // Stack: 100 bytes, what it preserves.
 #include "asm.h"
 
-#define args            r0
-#define out             r1
-#define out_stride      r2
-#define sums            r3
-#define sums_stride     r4
-#define residual        r5
-#define residual_stride r6
-#define offset          r7                      // of these channels, in arrays of 32-bit values
-#define to              r8                      // the output of this pixel,
-#define from            r9                      // its accumulators,
-#define added           r10                     // its residual
-#define left            r11                     // pixels
-#define channels        r12                     // left
-#define ptr             lr
-#define slope           lr
+        registers r, 0, args, out, out_stride, sums, sums_stride, residual, residual_stride
+        registers r, 8, to, from, added, left, channels
+        // to, from, added: the output of this pixel, its accumulators, its residual
+        // left: pixels; channels: left
+offset  .req r7                 // of these channels, in arrays of 32-bit values
+ptr     .req lr
+slope   .req lr
 
 // What the pixels of the next channels share, and the first pixel.
 .macro  begin_channels load, multipliers, biases, slopes

@@ -24,20 +24,10 @@
 // The caller proves 1 <= channels <= 8 and a stride of 8 or more from pixel to pixel.
 #include "asm.h"
 
-#define out        r0                           // of `out` and `in`, the one with the pixels moves
-#define out_stride r1
-#define in         r2
-#define in_stride  r3
-#define plane0     r4
-#define plane1     r5
-#define plane2     r6
-#define plane3     r7
-#define plane4     r8
-#define plane5     r9
-#define plane6     r10
-#define plane7     r11
-#define channels   r12
-#define left       lr                           // pixels
+        registers r, 0, out, out_stride, in, in_stride, plane0, plane1, plane2, plane3
+        // out: of `out` and `in`, the one with the pixels moves
+        registers r, 8, plane4, plane5, plane6, plane7, channels
+left    .req lr                 // pixels
 
 // Entry; 5 is the end.
 .macro  begin   planes, stride

@@ -22,14 +22,10 @@
 // Stack: 44 bytes, what it preserves. Reads and writes exactly `count` bytes.
 #include "asm.h"
 
-#define args     r0
-#define out      r1
-#define first    r2
-#define second   r3
-#define ptr      r4
-#define scales   r5                             // of multiply_s8, or 0
-#define left     r12                            // bytes, less 16 of this round
-#define slope    lr                             // its bits
+        registers r, 0, args, out, first, second, ptr, scales
+        // scales: of multiply_s8, or 0
+left    .req r12                // bytes, less 16 of this round
+slope   .req lr                 // its bits
 
 // int16 to int32.
 .macro  widen   low, high, lower, upper
@@ -194,8 +190,7 @@ endfunc n8_requantize_s8_neon
 // Registers: d0 left, right; d1 upper, lower; q1-q3 as `nearest` wants them; d8 zero point of the
 //   input, d9 of the output (8 bits); d10 scale; v in q8, q9.
 // Stack: 48 bytes, what it preserves. Reads and writes exactly `channels` bytes.
-#define below_left  r5
-#define below_right r6
+        registers r, 5, below_left, below_right
 
 func    n8_blend_s8_neon
         save    r4, r5, r6, lr

@@ -14,16 +14,10 @@
 // Stack: 48 bytes or 24, what they preserve.
 #include "asm.h"
 
-#define args     r0
-#define out      r1
-#define rows     r2
-#define taps     r3
-#define channels r4                             // left
-#define ptr      r5
-#define next     r6                             // row pointer
-#define left     r7                             // taps
-#define channel  r8                             // the first of a block
-#define room     lr                             // taps before int16 is full
+        registers r, 0, args, out, rows, taps, channels, ptr, next, left
+        // channels: left; next: row pointer; left: taps
+channel .req r8                 // the first of a block
+room    .req lr                 // taps before int16 is full
 
 .macro  load_arguments
         ldr     out, [args, #N8_OFF_PL_OUT]

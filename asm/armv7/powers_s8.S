@@ -15,16 +15,10 @@
 // Stack: 28 bytes, what it preserves.
 #include "asm.h"
 
-#define sums    r0
-#define in      r1
-#define count   r2
-#define powers  r3
-#define low     r4
-#define high    r5
-#define largest r6
-#define left    r12
-#define from    lr
-#define values  lr
+        registers r, 0, sums, in, count, powers, low, high, largest
+left    .req r12
+from    .req lr
+values  .req lr
 
 func    n8_powers_s8_neon
         save    r4, r5, r6, r7, r8, r9, lr

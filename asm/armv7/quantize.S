@@ -4,11 +4,8 @@
 // values that exist.
 #include "asm.h"
 
-#define out        r0
-#define in         r1
-#define count      r2
-#define zp_arg     r3
-#define limit      r12
+        registers r, 0, out, in, count, zp_arg
+limit   .req r12
 
 // The end of a loop at 1 over sixteen values, of 1 << \in_shift and 1 << \out_shift bytes. The last
 // ones are sixteen again, which end with the last value. Fewer than sixteen, from 2 on, go one by
@@ -163,15 +160,11 @@ endfunc n8_dequantize_s16_f32_neon
 // Bounds: vcvt rounds to nearest even (7); vmla rounds the product and then the sum.
 // Registers: r0-r9, r12, see below; q0-q1 scale, q2-q3 values, q8-q9 bias and results.
 // Stack: 56 bytes, what it preserves and zeros instead of a missing bias.
-#define pixels       r2
-#define channels     r3
-#define scale_base   r4
-#define bias_base    r5                         // NULL adds 0
-#define scale_cursor r6
-#define bias_cursor  r7
-#define step8        r8                         // of the bias
-#define step1        r9
-#define left         r12                        // channels
+        registers r, 2, pixels, channels, scale_base, bias_base, scale_cursor, bias_cursor
+        // bias_base: NULL adds 0
+        registers r, 8, step8, step1
+        // step8: of the bias
+left    .req r12                // channels
 
 func    n8_dequantize_s32_f32_neon
         save    r4, r5, r6, r7, r8, r9

@@ -15,18 +15,11 @@
 // Stack: 32 bytes, what it preserves.
 #include "asm.h"
 
-#define out        r0
-#define in         r1
-#define pixels     r2
-#define channels   r3
-#define multiplier r4
-#define stride     r5                           // bytes from sums to sums
-#define from       r6
-#define to         r7
-#define rows       r8                           // pixels left
-#define left       r9                           // channels
-#define back       r10                          // from the middle of sums to the next ones
-#define ptr        r6
+        registers r, 0, out, in, pixels, channels, multiplier, stride, from, to
+        // stride: bytes from sums to sums
+        registers r, 8, rows, left, back
+        // rows: pixels left; left: channels; back: from the middle of sums to the next ones
+ptr     .req r6
 
         // The next channels, of all pixels.
 .macro  begin_channels

@@ -15,20 +15,13 @@
 // Stack: 96 bytes, what it preserves.
 #include "asm.h"
 
-#define out        r0
-#define out_stride r1
-#define in         r2
-#define in_stride  r3
-#define pixels     r4
-#define count      r5
-#define table      r6                           // its middle after the sixteen columns
-#define from       r7
-#define to         r8
-#define left       r9                           // pixels, or bytes
-#define eighth     r12                          // the next one
-#define word       r10                          // four values
-#define byte0      r12                          // the index of one, and what the table has there
-#define byte1      lr
+        registers r, 0, out, out_stride, in, in_stride, pixels, count, table, from
+        // table: its middle after the sixteen columns
+        registers r, 8, to, left, word
+        // left: pixels, or bytes; word: four values
+eighth  .req r12                // the next one
+byte1   .req lr
+byte0   .req r12                // the index of one, and what the table has there
 
 // 48 values in an eighth of the table, which is in the registers \first to \last.
 .macro  look_up operation, first, last

@@ -13,16 +13,11 @@
 // Stack: 36 bytes, what it preserves.
 #include "asm.h"
 
-#define out        r0
-#define out_stride r1
-#define in         r2
-#define in_stride  r3
-#define left       r4                           // pixels
-#define word       r9
-#define tables     r10                          // the next ones
-#define pixels     r11
-#define byte0      r12
-#define byte1      lr
+        registers r, 0, out, out_stride, in, in_stride, left
+        // left: pixels
+        registers r, 9, word, tables, pixels, byte0
+        // tables: the next ones
+byte1   .req lr
 
 .macro  four_columns
         ldm     tables!, {r5-r8}

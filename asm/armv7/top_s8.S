@@ -16,14 +16,8 @@
 // Stack: 48 bytes, what it preserves.
 #include "asm.h"
 
-#define out   r0
-#define in    r1
-#define count r2
-#define table r3
-#define first r4
-#define rest  r5
-#define left  r12
-#define value r6
+        registers r, 0, out, in, count, table, first, rest, value
+left    .req r12
 
         // q0 to q1.
 .macro  look_up

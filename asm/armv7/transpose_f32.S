@@ -12,25 +12,14 @@
 // Registers: below. Stack: 36 bytes, what it preserves.
 #include "asm.h"
 
-#define out        r0
-#define out_stride r1
-#define in         r2
-#define in_stride  r3
-#define rows       r4
-#define left       r5                           // columns, less 4 where there are tiles
-#define next       r6                           // tile or value in `in`
-#define rows_left  r7                           // rows, in the same way
-#define row0       r8                           // of `out`, at the next tile
-#define row1       r9
-#define row2       r10
-#define row3       r11
+        registers r, 0, out, out_stride, in, in_stride, rows, left, next, rows_left
+        // left: columns, less 4 where there are tiles; next: tile or value in `in`
+        // rows_left: rows, in the same way
+        registers r, 8, row0, row1, row2, row3
+        // row0: of `out`, at the next tile
 // Value by value: the steps of the inner loop and of the outer one.
-#define out_inner  r8
-#define in_inner   r9
-#define out_outer  r10
-#define in_outer   r11
-#define to         r12
-#define value      lr
+        registers r, 8, out_inner, in_inner, out_outer, in_outer, to
+value   .req lr
 
 func    n8_transpose_f32_neon
         save    r4, r5, r6, r7, r8, r9, r10, r11, lr

@@ -19,20 +19,11 @@
 // Registers: below. Stack: 100 bytes, what it preserves.
 #include "asm.h"
 
-#define args       r0
-#define sums       r1
-#define in         r2
-#define weights    r3
-#define depth      r4
-#define tiles      r5
-#define planes     r6
-#define sums_left  r7                           // from the end of a plane to the next one
-#define in_left    r8
-#define stride     r9                           // from a tile to the next one
-#define back       r10                          // from the fourth to the first, and eight k on
-#define next       r11
-#define left       r12
-#define tiles_left lr
+        registers r, 0, args, sums, in, weights, depth, tiles, planes, sums_left
+        // sums_left: from the end of a plane to the next one
+        registers r, 8, in_left, stride, back, next, left
+        // stride: from a tile to the next one; back: from the fourth to the first, and eight k on
+tiles_left .req lr
 
 // One k of a tile.
 .macro  tile    op, s0, s1, w0, w1, in, k

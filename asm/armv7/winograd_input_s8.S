@@ -18,24 +18,14 @@
 // Stack: 100 bytes, what it preserves.
 #include "asm.h"
 
-#define out      r0
-#define plane    r1
-#define line0    r2
-#define row      r3
-#define line1    r3                             // once row is no longer needed
-#define line2    r4
-#define line3    r5
-#define line4    r6
-#define line5    r7
-#define pixel    r8
-#define back     r9                             // from the last pixel of a line to the first
-#define onward   r10                            // the same, and eight channels on
-#define channels r11
-#define low      r12
-#define far      lr
+        registers r, 0, out, plane, line0, row, line2, line3, line4, line5
+        registers r, 8, pixel, back, onward, channels, low
+        // back: from the last pixel of a line to the first; onward: the same, and eight channels on
+far     .req lr
+line1   .req r3                 // once row is no longer needed
 
-#define less_four d1
-#define less_five d0                            // outside of `lines`
+        registers d, 0, less_five, less_four
+        // less_five: outside of `lines`
 #define four      d0[0]                         // in `lines`
 
 // Pixels 1-4 of a column, from which it is \step to the next one.

@@ -22,20 +22,9 @@
 //   channels, and where they lie.
 #include "asm.h"
 
-#define args           r0
-#define bytes          r1
-#define place          r2
-#define residual       r3
-#define residual_place r4
-#define sums           r5
-#define plane          r6
-#define low            r7
-#define far            r8
-#define tiles          r9
-#define channels       r10
-#define slope          r11
-#define ptr            r12
-#define two_planes     r12
+        registers r, 0, args, bytes, place, residual, residual_place, sums, plane, low
+        registers r, 8, far, tiles, channels, slope, ptr
+two_planes .req r12
 
 // On the stack: what .Lcolumns loads into q0-q5, and after that
 #define MAGIC       48                          // q3 of round16
@@ -49,10 +38,10 @@
 #define PLACE       248
 #define FRAME       252
 
-#define multipliers     q4
+multipliers .req q4
 #define ninth           d10[0]                  // 1/9 modulo 2^32
 #define residual_scale  d10[1]
-#define residual_zp     d11
+residual_zp .req d11
 
 // What columns 0 and 2 need of a row: of the first four planes the points 1, -1 and 0; with columns
 // 1 and 3, 1, -1 and infinity; of the last two planes 2 and -2.
