@@ -20,10 +20,7 @@
         // v20 and v21, eight int16 of each operand, to the int16 of v16.
 .macro  sum8
         centre8
-        fmul    v16.4s, v16.4s, v3.s[0]
-        fmul    v17.4s, v17.4s, v3.s[0]
-        fmul    v18.4s, v18.4s, v4.s[0]
-        fmul    v19.4s, v19.4s, v4.s[0]
+        on16    fmul, v3.s[0], v3.s[0], v4.s[0], v4.s[0]
         fadd    v16.4s, v16.4s, v18.4s
         fadd    v17.4s, v17.4s, v19.4s
         fmul    v18.4s, v16.4s, v5.s[0]

@@ -114,11 +114,58 @@ _\name:
         .endr
 .endm
 
-// v < 0 ? fmul(v, slope) : v of four floats (5b).
-.macro  leaky   v, slopes, scaled, negative
+// An operation on each of the registers, in place, with the same operand.
+.macro  each    operation, operand, registers:vararg
+    .irp    register, \registers
+        \operation \register, \register, \operand
+    .endr
+.endm
+
+// The same with two operands, which take turns.
+.macro  each2   operation, first, second, a, b, registers:vararg
+    .ifnb \a
+        \operation \a, \a, \first
+        \operation \b, \b, \second
+        each2   \operation, \first, \second, \registers
+    .endif
+.endm
+
+// The same without an operand.
+.macro  in_place operation, registers:vararg
+    .irp    register, \registers
+        \operation \register, \register
+    .endr
+.endm
+
+// The same value for each of the registers.
+.macro  fill    operation, value, registers:vararg
+    .irp    register, \registers
+        \operation \register, \value
+    .endr
+.endm
+
+// An operation on sixteen values in v16-v19, with an operand for each register.
+.macro  on16    operation, a, b, c, d
+        \operation v16.4s, v16.4s, \a
+        \operation v17.4s, v17.4s, \b
+        \operation v18.4s, v18.4s, \c
+        \operation v19.4s, v19.4s, \d
+.endm
+
+// zip1 and zip2, uzp1 and uzp2 or trn1 and trn2 of the same registers.
+.macro  couple  operation, first, second, a, b
+        \operation\()1 \first, \a, \b
+        \operation\()2 \second, \a, \b
+.endm
+
+// v < 0 ? fmul(v, slope) : v of four floats (5b) in each of the registers.
+.macro  leaky   slopes, scaled, negative, v, registers:vararg
+    .ifnb \v
         fmul    \scaled\().4s, \v\().4s, \slopes\().4s
         fcmlt   \negative\().4s, \v\().4s, #0.0
         bit     \v\().16b, \scaled\().16b, \negative\().16b
+        leaky   \slopes, \scaled, \negative, \registers
+    .endif
 .endm
 
 // Zero point (16 bits), lo and hi: the low bytes of fields of the struct at x0.
@@ -135,10 +182,7 @@ _\name:
 // saturates to 32 bits, everything after it to 16 and then 8, so nothing wraps and the clamp sees
 // the right side; NaN becomes 0.
 .macro  round16 a, b, c, d, zero_point, lo, hi
-        fcvtns  \a\().4s, \a\().4s
-        fcvtns  \b\().4s, \b\().4s
-        fcvtns  \c\().4s, \c\().4s
-        fcvtns  \d\().4s, \d\().4s
+        in_place fcvtns, \a\().4s, \b\().4s, \c\().4s, \d\().4s
         sqxtn   \a\().4h, \a\().4s
         sqxtn   \c\().4h, \c\().4s
         sqxtn2  \a\().8h, \b\().4s
@@ -182,10 +226,7 @@ _\name:
         sub     v17.4s, v17.4s, v6.4s
         sub     v18.4s, v18.4s, v7.4s
         sub     v19.4s, v19.4s, v7.4s
-        scvtf   v16.4s, v16.4s
-        scvtf   v17.4s, v17.4s
-        scvtf   v18.4s, v18.4s
-        scvtf   v19.4s, v19.4s
+        in_place scvtf, v16.4s, v17.4s, v18.4s, v19.4s
 .endm
 
 // Eight floats to the int16 values of the first register.

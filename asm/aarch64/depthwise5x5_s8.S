@@ -41,8 +41,7 @@ left    .req x8                 // columns
         ldr     d27, [weights, #\d]
         zip1    v14.16b, v14.16b, v15.16b
         zip1    v31.16b, v31.16b, v27.16b
-        zip1    v\to_l\().8h, v14.8h, v31.8h
-        zip2    v\to_h\().8h, v14.8h, v31.8h
+        couple  zip, v\to_l\().8h, v\to_h\().8h, v14.8h, v31.8h
 .endm
 
         // Indices that move a byte of v27 in behind three of four.
@@ -105,9 +104,9 @@ left    .req x8                 // columns
         fmul    v\h\().4s, v\h\().4s, v27.4s
         cbz     slope, 2f
         ldr     q15, [slope]
-        leaky   v\l, v15, v27, v15
+        leaky   v15, v27, v15, v\l
         ldr     q15, [slope, #16]
-        leaky   v\h, v15, v27, v15
+        leaky   v15, v27, v15, v\h
 2:      ldp     q15, q27, [sp, #64]
         \with2
         fcvtns  v\l\().4s, v\l\().4s
@@ -237,8 +236,7 @@ func    n8_depthwise_s8_dotprod_5x5\kind, DOTPROD
         ldr     d14, [weights, #192]
         movi    v15.16b, #0
         zip1    v14.16b, v15.16b, v14.16b
-        zip1    v12.8h, v15.8h, v14.8h
-        zip2    v13.8h, v15.8h, v14.8h
+        couple  zip, v12.8h, v13.8h, v15.8h, v14.8h
         ldr     temp, [args, #N8_OFF_DW_ROWS]
         ldr     out, [args, #N8_OFF_DW_OUT]
         ldr     left, [args, #N8_OFF_DW_PIXELS]

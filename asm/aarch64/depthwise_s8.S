@@ -147,10 +147,7 @@ func    n8_depthwise_round4
         sqxtn2  v24.8h, v25.4s
         sqxtn2  v26.8h, v27.4s
         sqxtn2  v28.8h, v29.4s
-        sqadd   v22.8h, v22.8h, v21.8h
-        sqadd   v24.8h, v24.8h, v21.8h
-        sqadd   v26.8h, v26.8h, v21.8h
-        sqadd   v28.8h, v28.8h, v21.8h
+        each    sqadd, v21.8h, v22.8h, v24.8h, v26.8h, v28.8h
         add     temp0, args, #N8_OFF_DW_LO
         ld1r    {v19.16b}, [temp0]
         add     temp0, args, #N8_OFF_DW_HI
@@ -166,6 +163,16 @@ func    n8_depthwise_round4
         ret
 endfunc n8_depthwise_round4
 
+// Adds products to a sum, or to the bias that it begins with.
+.macro  accumulate sum, products, from
+    .ifb \from
+        accumulate \sum, \products, \sum
+    .else
+        saddw   \sum\()l.4s, \from\()l.4s, \products\().4h
+        saddw2  \sum\()h.4s, \from\()h.4s, \products\().8h
+    .endif
+.endm
+
 // By 16-bit products --------------------------------------------------------------------------
 
         registers v, 13, scalesl, scalesh, magic, offset
@@ -179,24 +186,12 @@ out     .req x11
 // Bounds: small values and their zero point fit 16 bits; sqxtn saturates.
 .macro  round4  id
         tbz     facts, #0, .Lany\id
-        .irp    sum, sum0l.4s, sum0h.4s, sum1l.4s, sum1h.4s, sum2l.4s, sum2h.4s, sum3l.4s, sum3h.4s
-        fsub    \sum, \sum, magic.4s
-        .endr
-        fmul    sum0l.4s, sum0l.4s, scalesl.4s
-        fmul    sum0h.4s, sum0h.4s, scalesh.4s
-        fmul    sum1l.4s, sum1l.4s, scalesl.4s
-        fmul    sum1h.4s, sum1h.4s, scalesh.4s
-        fmul    sum2l.4s, sum2l.4s, scalesl.4s
-        fmul    sum2h.4s, sum2h.4s, scalesh.4s
-        fmul    sum3l.4s, sum3l.4s, scalesl.4s
-        fmul    sum3h.4s, sum3h.4s, scalesh.4s
-        fadd    sum0l.4s, sum0l.4s, offset.4s
-        fadd    sum0h.4s, sum0h.4s, offset.4s
-        fadd    sum2l.4s, sum2l.4s, offset.4s
-        fadd    sum2h.4s, sum2h.4s, offset.4s
-        fadd    sum1l.4s, sum1l.4s, offset.4s
-        fadd    sum1h.4s, sum1h.4s, offset.4s
-        fadd    sum3l.4s, sum3l.4s, offset.4s
+        each    fsub, magic.4s, sum0l.4s, sum0h.4s, sum1l.4s, sum1h.4s, sum2l.4s, sum2h.4s, \
+                sum3l.4s, sum3h.4s
+        each2   fmul, scalesl.4s, scalesh.4s, sum0l.4s, sum0h.4s, sum1l.4s, sum1h.4s, sum2l.4s, \
+                sum2h.4s, sum3l.4s, sum3h.4s
+        each    fadd, offset.4s, sum0l.4s, sum0h.4s, sum2l.4s, sum2h.4s, sum1l.4s, sum1h.4s, \
+                sum3l.4s
         uzp1    t0.8h, sum0l.8h, sum0h.8h
         fadd    sum3h.4s, sum3h.4s, offset.4s
         uzp1    t2.8h, sum2l.8h, sum2h.8h
@@ -216,12 +211,7 @@ out     .req x11
         // The odd part of the zero point, in the halves that are taken.
 .Lodd\id:
         movi    t1.8h, #1
-        add     t0.8h, t0.8h, t1.8h
-        add     t2.8h, t2.8h, t1.8h
-        add     sum1l.8h, sum1l.8h, t1.8h
-        add     sum1h.8h, sum1h.8h, t1.8h
-        add     sum3l.8h, sum3l.8h, t1.8h
-        add     sum3h.8h, sum3h.8h, t1.8h
+        each    add, t1.8h, t0.8h, t2.8h, sum1l.8h, sum1h.8h, sum3l.8h, sum3h.8h
         b       .Lnarrow\id
 
         // Low bytes of the int32 limits are the int8 limits.
@@ -299,10 +289,7 @@ func    n8_depthwise_s8_neon
         mov     sum3h.16b, biash.16b
         mov     left, width
         tbnz    pairs, #0, .Lfirst_alone
-        movi    t0.16b, #0
-        movi    t1.16b, #0
-        movi    t2.16b, #0
-        movi    t3.16b, #0
+        fill    movi, #0, t0.16b, t1.16b, t2.16b, t3.16b
         sub     in0, in0, tap
         add     left, left, #1
         lsr     pairs, pairs, #1
@@ -369,10 +356,8 @@ func    n8_depthwise_s8_neon
         saddw   sum1l.4s, sum1l.4s, t1.4h
         ld1r    {offset.4s}, [temp0]
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        saddw2  sum2h.4s, sum2h.4s, t2.8h
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        accumulate sum2, t2
+        accumulate sum3, t3
         round4  _any_size
         st1     {t0.8b}, [out], out_stride
         cmp     count, #2
@@ -478,11 +463,9 @@ mid23   .req v17
         upper   upper0, row1
         smlal2  t2.8h, top23.16b, tap01.16b
         smlal   t3.8h, top45.8b, tap01.8b
-        saddw   sum0l.4s, biasl.4s, t0.4h
-        saddw2  sum0h.4s, biash.4s, t0.8h
+        accumulate sum0, t0, bias
         last_lower mid45, row1, mid23, upper1
-        saddw   sum1l.4s, biasl.4s, t1.4h
-        saddw2  sum1h.4s, biash.4s, t1.8h
+        accumulate sum1, t1, bias
         smull   t0.8h, top23.8b, tap02.8b
         smull2  t1.8h, top23.16b, tap02.16b
         saddw   sum2l.4s, biasl.4s, t2.4h
@@ -501,8 +484,7 @@ mid23   .req v17
         smlal2  t1.8h, mid01.16b, tap10.16b
         smlal   t2.8h, mid23.8b, tap10.8b
         smlal2  t3.8h, mid23.16b, tap10.16b
-        saddw   sum0l.4s, sum0l.4s, t0.4h
-        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        accumulate sum0, t0
         saddw   sum1l.4s, sum1l.4s, t1.4h
         upper   upper1, row2
         saddw2  sum1h.4s, sum1h.4s, t1.8h
@@ -526,18 +508,14 @@ mid23   .req v17
         upper   upper0, next
         smlal2  t3.8h, mid45.16b, tap12.16b
         lower   top01, next, low45, upper1
-        saddw   sum0l.4s, sum0l.4s, t0.4h
-        saddw2  sum0h.4s, sum0h.4s, t0.8h
-        saddw   sum1l.4s, sum1l.4s, t1.4h
-        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        accumulate sum0, t0
+        accumulate sum1, t1
 
         // The last three taps: a pair and a single product.
         smull   t0.8h, low01.8b, tap20.8b
         smull2  t1.8h, low01.16b, tap20.16b
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        saddw2  sum2h.4s, sum2h.4s, t2.8h
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        accumulate sum2, t2
+        accumulate sum3, t3
         smull   t2.8h, low23.8b, tap20.8b
         smull2  t3.8h, low23.16b, tap20.16b
         msub    row2, back, step, row2
@@ -547,29 +525,22 @@ mid23   .req v17
         lower   top23, next, top01, upper0
         smlal2  t2.8h, low23.16b, tap21.16b
         smlal   t3.8h, low45.8b, tap21.8b
-        saddw   sum0l.4s, sum0l.4s, t0.4h
-        saddw2  sum0h.4s, sum0h.4s, t0.8h
-        saddw   sum1l.4s, sum1l.4s, t1.4h
-        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        accumulate sum0, t0
+        accumulate sum1, t1
         smull   t0.8h, low23.8b, tap22.8b
         smull2  t1.8h, low23.16b, tap22.16b
         upper   upper0, next
         saddw   sum2l.4s, sum2l.4s, t2.4h
         last_lower top45, next, top23, upper1
         saddw2  sum2h.4s, sum2h.4s, t2.8h
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        accumulate sum3, t3
         smull   t2.8h, low45.8b, tap22.8b
         smull2  t3.8h, low45.16b, tap22.16b
         mov     top45.d[1], upper0
-        saddw   sum0l.4s, sum0l.4s, t0.4h
-        saddw2  sum0h.4s, sum0h.4s, t0.8h
-        saddw   sum1l.4s, sum1l.4s, t1.4h
-        saddw2  sum1h.4s, sum1h.4s, t1.8h
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        saddw2  sum2h.4s, sum2h.4s, t2.8h
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        accumulate sum0, t0
+        accumulate sum1, t1
+        accumulate sum2, t2
+        accumulate sum3, t3
 .endm
 
 .macro  first_s1
@@ -615,14 +586,12 @@ bottom8 .req v12
         saddw   sum0l.4s, biasl.4s, t0.4h
         upper   upper0, row1
         saddw2  sum0h.4s, biash.4s, t0.8h
-        saddw   sum1l.4s, biasl.4s, t1.4h
-        saddw2  sum1h.4s, biash.4s, t1.8h
+        accumulate sum1, t1, bias
         lower   middle45, row1, middle23, upper1
         smull   t0.8h, top23.8b, tap02.8b
         upper   upper1, row1
         smull   t1.8h, top45.8b, tap02.8b
-        saddw   sum2l.4s, biasl.4s, t2.4h
-        saddw2  sum2h.4s, biash.4s, t2.8h
+        accumulate sum2, t2, bias
         lower   middle67, row1, middle45, upper0
         saddw   sum3l.4s, biasl.4s, t3.4h
         upper   upper0, row2
@@ -638,8 +607,7 @@ bottom8 .req v12
         smlal   t2.8h, middle45.8b, tap10.8b
         upper   upper1, row2
         smlal   t3.8h, middle67.8b, tap10.8b
-        saddw   sum0l.4s, sum0l.4s, t0.4h
-        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        accumulate sum0, t0
         lower   bottom23, row2, bottom01, upper0
         saddw   sum1l.4s, sum1l.4s, t1.4h
         upper   upper0, row2
@@ -668,17 +636,14 @@ bottom8 .req v12
         lower   top01, next, bottom67, upper1
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         upper   upper1, next
-        saddw   sum1l.4s, sum1l.4s, t1.4h
-        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        accumulate sum1, t1
 
         // The last three taps: a pair and a single product.
         smull   t0.8h, bottom01.8b, tap20.8b
         lower   top23, next, top01, upper0
         smull   t1.8h, bottom23.8b, tap20.8b
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        saddw2  sum2h.4s, sum2h.4s, t2.8h
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        accumulate sum2, t2
+        accumulate sum3, t3
         last_lower bottom8, row2, top23, upper1
         smull   t2.8h, bottom45.8b, tap20.8b
         smull   t3.8h, bottom67.8b, tap20.8b
@@ -697,8 +662,7 @@ bottom8 .req v12
         saddw2  sum1h.4s, sum1h.4s, t1.8h
         smull   t0.8h, bottom23.8b, tap22.8b
         smull   t1.8h, bottom45.8b, tap22.8b
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        accumulate sum2, t2
         saddw   sum3l.4s, sum3l.4s, t3.4h
         add     temp0, sp, #112
         saddw2  sum3h.4s, sum3h.4s, t3.8h
@@ -713,10 +677,8 @@ bottom8 .req v12
         ld1r    {offset.4s}, [temp0]
         mov     top67.d[1], upper1
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        saddw2  sum2h.4s, sum2h.4s, t2.8h
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        accumulate sum2, t2
+        accumulate sum3, t3
 .endm
 
 .macro  first_s2
@@ -820,21 +782,16 @@ func    n8_\name
         smlal   t1.8h, i10.8b, tap10.8b
         smlal   t2.8h, i12.8b, tap12.8b
         smlal   t3.8h, i21.8b, tap21.8b
-        saddw   sum0l.4s, biasl.4s, t0.4h
-        saddw2  sum0h.4s, biash.4s, t0.8h
+        accumulate sum0, t0, bias
         smull   t0.8h, i22.8b, tap22.8b
-        saddw   sum0l.4s, sum0l.4s, t1.4h
-        saddw2  sum0h.4s, sum0h.4s, t1.8h
+        accumulate sum0, t1
         add     temp0, args, #N8_OFF_DW_LO
         add     temp1, args, #N8_OFF_DW_HI
-        saddw   sum0l.4s, sum0l.4s, t2.4h
-        saddw2  sum0h.4s, sum0h.4s, t2.8h
+        accumulate sum0, t2
         ld1r    {v17.8b}, [temp0]               // the int8 limits
         ld1r    {v9.8b}, [temp1]
-        saddw   sum0l.4s, sum0l.4s, t3.4h
-        saddw2  sum0h.4s, sum0h.4s, t3.8h
-        saddw   sum0l.4s, sum0l.4s, t0.4h
-        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        accumulate sum0, t3
+        accumulate sum0, t0
         tbz     facts, #0, 4f
         fsub    sum0l.4s, sum0l.4s, magic.4s
         fsub    sum0h.4s, sum0h.4s, magic.4s
@@ -911,8 +868,7 @@ edgew   .req w8
         ldr     d21, [row3, \x]
         zip1    v18.16b, v18.16b, v19.16b
         zip1    v20.16b, v20.16b, v21.16b
-        zip1    \a\().8h, v18.8h, v20.8h
-        zip2    \ah\().8h, v18.8h, v20.8h
+        couple  zip, \a\().8h, \ah\().8h, v18.8h, v20.8h
 .endm
 
 // A column of padding, in `a` and `ah`.
@@ -930,15 +886,10 @@ edgew   .req w8
         zip1    v18.16b, v18.16b, v22.16b
         zip1    v19.16b, v19.16b, v23.16b
         zip1    v20.16b, v20.16b, v24.16b
-        zip1    v25.16b, v25.16b, v21.16b
-        zip1    v26.16b, v26.16b, v21.16b
-        zip1    v27.16b, v27.16b, v21.16b
-        zip1    v0.8h, v18.8h, v25.8h
-        zip2    v1.8h, v18.8h, v25.8h
-        zip1    v2.8h, v19.8h, v26.8h
-        zip2    v3.8h, v19.8h, v26.8h
-        zip1    v4.8h, v20.8h, v27.8h
-        zip2    v5.8h, v20.8h, v27.8h
+        each    zip1, v21.16b, v25.16b, v26.16b, v27.16b
+        couple  zip, v0.8h, v1.8h, v18.8h, v25.8h
+        couple  zip, v2.8h, v3.8h, v19.8h, v26.8h
+        couple  zip, v4.8h, v5.8h, v20.8h, v27.8h
         shl     v6.4s, v0.4s, #8
         shl     v7.4s, v1.4s, #8
         shl     v8.4s, v2.4s, #8
@@ -983,8 +934,7 @@ edgew   .req w8
         zip1    v20.16b, v20.16b, v21.16b
         ldr     d21, [row1, column1]
         sdot    sum3h.4s, v15.16b, v7.16b
-        zip1    v12.8h, v18.8h, v20.8h
-        zip2    v13.8h, v18.8h, v20.8h
+        couple  zip, v12.8h, v13.8h, v18.8h, v20.8h
         cmp     outputs, edge
         b.eq    .Lright_first\id
 .Lfirst\id:
@@ -1006,8 +956,7 @@ edgew   .req w8
         zip1    v18.16b, v18.16b, v20.16b
         sdot    sum0l.4s, v12.16b, v4.16b
         sdot    sum0h.4s, v13.16b, v5.16b
-        zip1    v14.8h, v19.8h, v18.8h
-        zip2    v15.8h, v19.8h, v18.8h
+        couple  zip, v14.8h, v15.8h, v19.8h, v18.8h
         cmp     outputs, edge, lsl #1
         b.eq    .Lright_second\id
 .Lsecond\id:
@@ -1056,8 +1005,7 @@ edgew   .req w8
         ldr     d19, [\b, column0]
         zip1    v18.16b, v21.16b, v18.16b
         zip1    v19.16b, v21.16b, v19.16b
-        zip1    \to\().8h, v18.8h, v19.8h
-        zip2    \toh\().8h, v18.8h, v19.8h
+        couple  zip, \to\().8h, \toh\().8h, v18.8h, v19.8h
 .endm
 
 .macro  s2_weights
@@ -1072,18 +1020,12 @@ edgew   .req w8
         zip1    v16.16b, v16.16b, v17.16b
         zip1    v18.16b, v21.16b, v18.16b
         zip1    v19.16b, v19.16b, v20.16b
-        zip1    v0.8h, v12.8h, v15.8h
-        zip2    v1.8h, v12.8h, v15.8h
-        zip1    v2.8h, v13.8h, v16.8h
-        zip2    v3.8h, v13.8h, v16.8h
-        zip1    v4.8h, v18.8h, v19.8h
-        zip2    v5.8h, v18.8h, v19.8h
-        zip1    v6.8h, v12.8h, v13.8h
-        zip2    v7.8h, v12.8h, v13.8h
-        zip1    v8.8h, v15.8h, v18.8h
-        zip2    v9.8h, v15.8h, v18.8h
-        zip1    v10.8h, v16.8h, v19.8h
-        zip2    v11.8h, v16.8h, v19.8h
+        couple  zip, v0.8h, v1.8h, v12.8h, v15.8h
+        couple  zip, v2.8h, v3.8h, v13.8h, v16.8h
+        couple  zip, v4.8h, v5.8h, v18.8h, v19.8h
+        couple  zip, v6.8h, v7.8h, v12.8h, v13.8h
+        couple  zip, v8.8h, v9.8h, v15.8h, v18.8h
+        couple  zip, v10.8h, v11.8h, v16.8h, v19.8h
 .endm
 
 .macro  s2_first_columns id
@@ -1118,8 +1060,7 @@ edgew   .req w8
         ldr     d19, [row3, column0]
         zip1    v20.16b, v20.16b, v21.16b
         ldr     d21, [row3, column1]
-        zip1    v12.8h, v18.8h, v20.8h
-        zip2    v13.8h, v18.8h, v20.8h
+        couple  zip, v12.8h, v13.8h, v18.8h, v20.8h
         ldr     d18, [row4, column0]
         zip1    v14.16b, v14.16b, v15.16b
         ldr     d20, [row4, column1]
@@ -1127,8 +1068,7 @@ edgew   .req w8
         sdot    sum0h.4s, v13.16b, v3.16b
         sdot    sum1l.4s, v12.16b, v0.16b
         sdot    sum1h.4s, v13.16b, v1.16b
-        zip1    v15.8h, v16.8h, v14.8h
-        zip2    v16.8h, v16.8h, v14.8h
+        couple  zip, v15.8h, v16.8h, v16.8h, v14.8h
         zip1    v19.16b, v19.16b, v21.16b
         ldr     d21, [row0, column2]
         zip1    v18.16b, v18.16b, v20.16b
@@ -1158,16 +1098,14 @@ edgew   .req w8
         ldr     d18, [row4, column3]
         sdot    sum1l.4s, v12.16b, v2.16b
         sdot    sum1h.4s, v13.16b, v3.16b
-        zip1    v15.8h, v14.8h, v16.8h
-        zip2    v14.8h, v14.8h, v16.8h
+        couple  zip, v15.8h, v14.8h, v14.8h, v16.8h
         zip1    v19.16b, v19.16b, v20.16b
         sdot    sum1l.4s, v15.16b, v4.16b
         sdot    sum1h.4s, v14.16b, v5.16b
         zip1    v18.16b, v21.16b, v18.16b
         sdot    sum3l.4s, v15.16b, v6.16b
         sdot    sum3h.4s, v14.16b, v7.16b
-        zip1    v14.8h, v19.8h, v18.8h
-        zip2    v15.8h, v19.8h, v18.8h
+        couple  zip, v14.8h, v15.8h, v19.8h, v18.8h
         ldr     q19, [sp, #176]
         add     column0, column3, column_step
         sdot    sum3l.4s, v14.16b, v10.16b
@@ -1186,10 +1124,7 @@ edgew   .req w8
         add     temp0, args, #N8_OFF_DW_IN_ZERO_POINT
         ld1r    {v16.16b}, [temp0]
         zip1    v16.16b, v21.16b, v16.16b
-        mov     v12.16b, v16.16b
-        mov     v13.16b, v16.16b
-        mov     v14.16b, v16.16b
-        mov     v15.16b, v16.16b
+        fill    mov, v16.16b, v12.16b, v13.16b, v14.16b, v15.16b
         b       .Lprimed\id
 .endm
 
@@ -1244,27 +1179,17 @@ func    n8_\name, DOTPROD
 
         // The sums are requantized, and stored.
         tbz     facts, #0, .Lany\@
-        .irp    sum, sum0l.4s, sum0h.4s, sum2l.4s, sum2h.4s, sum1l.4s, sum1h.4s, sum3l.4s, sum3h.4s
-        fsub    \sum, \sum, \magic\().4s
-        .endr
-        fmul    sum0l.4s, sum0l.4s, scale0.4s
-        fmul    sum0h.4s, sum0h.4s, scale1.4s
-        fmul    sum2l.4s, sum2l.4s, scale0.4s
-        fmul    sum2h.4s, sum2h.4s, scale1.4s
-        fmul    sum1l.4s, sum1l.4s, scale0.4s
-        fmul    sum1h.4s, sum1h.4s, scale1.4s
-        fadd    sum0l.4s, sum0l.4s, rounding.4s
-        fadd    sum0h.4s, sum0h.4s, rounding.4s
-        fadd    sum2l.4s, sum2l.4s, rounding.4s
-        fadd    sum2h.4s, sum2h.4s, rounding.4s
+        each    fsub, \magic\().4s, sum0l.4s, sum0h.4s, sum2l.4s, sum2h.4s, sum1l.4s, sum1h.4s, \
+                sum3l.4s, sum3h.4s
+        each2   fmul, scale0.4s, scale1.4s, sum0l.4s, sum0h.4s, sum2l.4s, sum2h.4s, sum1l.4s, \
+                sum1h.4s
+        each    fadd, rounding.4s, sum0l.4s, sum0h.4s, sum2l.4s, sum2h.4s
         fmul    sum3l.4s, sum3l.4s, scale0.4s
         uzp1    t0.8h, sum0l.8h, sum0h.8h
         fmul    sum3h.4s, sum3h.4s, scale1.4s
         ldp     q22, q23, [sp, #128]
         uzp1    t2.8h, sum2l.8h, sum2h.8h
-        fadd    sum1l.4s, sum1l.4s, rounding.4s
-        fadd    sum1h.4s, sum1h.4s, rounding.4s
-        fadd    sum3l.4s, sum3l.4s, rounding.4s
+        each    fadd, rounding.4s, sum1l.4s, sum1h.4s, sum3l.4s
         ldp     q26, q27, [sp, #128]
         fadd    sum3h.4s, sum3h.4s, rounding.4s
         uzp1    t1.8h, sum1l.8h, sum1h.8h
@@ -1299,10 +1224,7 @@ func    n8_\name, DOTPROD
         // The odd part of the zero point.
 .Lodd\@:
         movi    sum0l.8h, #1
-        add     t0.8h, t0.8h, sum0l.8h
-        add     t1.8h, t1.8h, sum0l.8h
-        add     t2.8h, t2.8h, sum0l.8h
-        add     sum3h.8h, sum3h.8h, sum0l.8h
+        each    add, sum0l.8h, t0.8h, t1.8h, t2.8h, sum3h.8h
         ldr     q22, [sp, #128]
         b       .Lnarrow\@
 

@@ -39,14 +39,6 @@ high3   .req x17
         ldp     q2, q3, [ptr0, #32]
 .endm
 
-// An operation of the sums with them.
-.macro  each    op
-        \op     v16.4s, v16.4s, v0.4s
-        \op     v17.4s, v17.4s, v1.4s
-        \op     v18.4s, v18.4s, v2.4s
-        \op     v19.4s, v19.4s, v3.4s
-.endm
-
 // Sums by multiplications to 16 bits, 16 bytes of each channel at a time.
 //
 // v0 holds the bytes of the pixel, v1-v4 and v9-v12 those of 4 channels; products go through
@@ -164,10 +156,8 @@ high3   .req x17
 .endm
 
 .macro  sums_neon
-        .irp    sum, v16.4s, v17.4s, v18.4s, v19.4s, v20.4s, v21.4s, v22.4s, v23.4s, \
-                     v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, v30.4s, v31.4s
-        movi    \sum, #0
-        .endr
+        fill    movi, #0, v16.4s, v17.4s, v18.4s, v19.4s, v20.4s, v21.4s, v22.4s, v23.4s, v24.4s, \
+                v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, v30.4s, v31.4s
         tbz     kind, #2, 1f
         sums_in_groups
         b       3f
@@ -211,7 +201,7 @@ high3   .req x17
         addp    v17.4s, v20.4s, v22.4s
         addp    v18.4s, v24.4s, v26.4s
         addp    v19.4s, v28.4s, v30.4s
-        each    add
+        on16    add, v0.4s, v1.4s, v2.4s, v3.4s
 .endm
 
 // Sums by dot products of 4 bytes.
@@ -279,10 +269,7 @@ high3   .req x17
         add     ptr0, ptr0, offset
         ldp     q16, q17, [ptr0]
         ldp     q18, q19, [ptr0, #32]
-        movi    v20.4s, #0
-        movi    v21.4s, #0
-        movi    v22.4s, #0
-        movi    v23.4s, #0
+        fill    movi, #0, v20.4s, v21.4s, v22.4s, v23.4s
 
         // One tap.
 1:      ldr     ptr0, [cursor], #8
@@ -325,20 +312,14 @@ high3   .req x17
 
 5:      subs    taps_left, taps_left, #1
         b.ne    1b
-        add     v16.4s, v16.4s, v20.4s
-        add     v17.4s, v17.4s, v21.4s
-        add     v18.4s, v18.4s, v22.4s
-        add     v19.4s, v19.4s, v23.4s
+        on16    add, v20.4s, v21.4s, v22.4s, v23.4s
 .endm
 
 // From the sums to floats: fmul((float) acc'', multiplier[n]). scvtf rounds to nearest even (7).
 .macro  scale
         load_channels MULTIPLIER
-        scvtf   v16.4s, v16.4s
-        scvtf   v17.4s, v17.4s
-        scvtf   v18.4s, v18.4s
-        scvtf   v19.4s, v19.4s
-        each    fmul
+        in_place scvtf, v16.4s, v17.4s, v18.4s, v19.4s
+        on16    fmul, v0.4s, v1.4s, v2.4s, v3.4s
 .endm
 
 // Stores exactly the channels there are, 32 bits of each.
@@ -374,10 +355,10 @@ high3   .req x17
         add     ptr0, ptr0, offset
         ldp     q0, q1, [ptr0]
         ldp     q2, q3, [ptr0, #32]
-        leaky   v16, v0, v4, v5
-        leaky   v17, v1, v4, v5
-        leaky   v18, v2, v4, v5
-        leaky   v19, v3, v4, v5
+        leaky   v0, v4, v5, v16
+        leaky   v1, v4, v5, v17
+        leaky   v2, v4, v5, v18
+        leaky   v3, v4, v5, v19
 1:      load_limits v0, v1, v2, ptr0, N8_OFF_IG_ZERO_POINT, N8_OFF_IG_LO, N8_OFF_IG_HI
         round16 v16, v17, v18, v19, v0, v1, v2
         cmp     channels, #16
@@ -420,7 +401,7 @@ func    n8_igemm_s8_s8_\name, \march
         b       .Lnext\@
 .Lfloats\@:
         load_channels BIAS_F32
-        each    fadd
+        on16    fadd, v0.4s, v1.4s, v2.4s, v3.4s
 .Lsums\@:
         store32
         add     out, out, #64

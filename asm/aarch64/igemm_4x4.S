@@ -62,7 +62,7 @@ sum3      .req v28
 .endm
 
 // An operation of the sums with one vector, or with one for each.
-.macro  each    op, a, b, c, d
+.macro  on_sums op, a, b, c, d
         \op     sum0.4s, sum0.4s, \a\().4s
         \op     sum2.4s, sum2.4s, \c\().4s
         \op     sum1.4s, sum1.4s, \b\().4s
@@ -328,7 +328,7 @@ zp      .req v15
         ld1r    {zp.8h}, [tmp3]
         ins     v8.d[1], tmp0
         ldr     tmp0, [args, #N8_OFF_IG_SLOPE]
-        each    add, v9, v9, v9, v9
+        on_sums add, v9, v9, v9, v9
 .endm
 
 // Epilogue ------------------------------------------------------------------------------------
@@ -339,11 +339,8 @@ zp      .req v15
 r3      .req v21
 
 .macro  scale
-        scvtf   sum0.4s, sum0.4s
-        scvtf   sum2.4s, sum2.4s
-        scvtf   sum1.4s, sum1.4s
-        scvtf   sum3.4s, sum3.4s
-        each    fmul, scales, scales, scales, scales
+        in_place scvtf, sum0.4s, sum2.4s, sum1.4s, sum3.4s
+        on_sums fmul, scales, scales, scales, scales
 .endm
 
 // The same, and the residual.
@@ -380,16 +377,10 @@ r3      .req v21
         sxtl2   r1.4s, r_low.8h
         sxtl    r2.4s, r_high.4h
         sxtl2   r3.4s, r_high.8h
-        each    fmul, scales, scales, scales, scales
-        scvtf   r0.4s, r0.4s
-        scvtf   r1.4s, r1.4s
-        scvtf   r2.4s, r2.4s
-        scvtf   r3.4s, r3.4s
-        fmul    r0.4s, r0.4s, r_scale.4s
-        fmul    r1.4s, r1.4s, r_scale.4s
-        fmul    r2.4s, r2.4s, r_scale.4s
-        fmul    r3.4s, r3.4s, r_scale.4s
-        each    fadd, r0, r1, r2, r3
+        on_sums fmul, scales, scales, scales, scales
+        in_place scvtf, r0.4s, r1.4s, r2.4s, r3.4s
+        each    fmul, r_scale.4s, r0.4s, r1.4s, r2.4s, r3.4s
+        on_sums fadd, r0, r1, r2, r3
 .endm
 
 // From floats to int8: leaky slope if there is one (tmp0), rounding, zero point and clamp, and the
@@ -492,12 +483,9 @@ biasesq .req q9
 .macro  to_f32
         ldr     tmp0, [args, #N8_OFF_IG_BIAS_F32]
         ldr     biasesq, [tmp0, offset]
-        scvtf   sum0.4s, sum0.4s
-        scvtf   sum1.4s, sum1.4s
-        scvtf   sum2.4s, sum2.4s
-        scvtf   sum3.4s, sum3.4s
-        each    fmul, scales, scales, scales, scales
-        each    fadd, biases, biases, biases, biases
+        in_place scvtf, sum0.4s, sum1.4s, sum2.4s, sum3.4s
+        on_sums fmul, scales, scales, scales, scales
+        on_sums fadd, biases, biases, biases, biases
         // A full tile: four vectors.
         cmp     pixels, #4
         ccmp    channels, #4, #0, hs

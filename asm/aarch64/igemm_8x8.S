@@ -76,9 +76,7 @@ kind    .req w6                 // of a kernel as it begins
 .endm
 
 .macro  add_zero_point by
-        .irp    row, v16.8h, v18.8h, v20.8h, v22.8h, v24.8h, v26.8h, v28.8h, v30.8h
-        sqadd   \row, \row, \by\().8h
-        .endr
+        each    sqadd, \by\().8h, v16.8h, v18.8h, v20.8h, v22.8h, v24.8h, v26.8h, v28.8h, v30.8h
 .endm
 
 .macro  each_half op, low, high
@@ -109,14 +107,10 @@ array   .req x4
 // Changes v0, v1 and x4.
 func    n8_igemm_8x8_scale
         ldr     array, [args, #N8_OFF_IG_MULTIPLIER]
-        .irp    sum, v16.4s, v17.4s, v18.4s, v19.4s
-        scvtf   \sum, \sum
-        .endr
+        in_place scvtf, v16.4s, v17.4s, v18.4s, v19.4s
         add     array, array, offset
         ldp     q0, q1, [array]
-        .irp    sum, LATE_SUMS
-        scvtf   \sum, \sum
-        .endr
+        in_place scvtf, LATE_SUMS
         each_half fmul, v0, v1
         ret
 endfunc n8_igemm_8x8_scale
@@ -130,15 +124,9 @@ func    n8_igemm_8x8_round
         cbz     array, 1f
         add     array, array, offset
         ldp     q14, q15, [array]
-        .irp    sum, 16, 18, 20, 22, 24, 26, 28, 30
-        leaky   v\sum, v14, v12, v13
-        .endr
-        .irp    sum, 17, 19, 21, 23, 25, 27, 29, 31
-        leaky   v\sum, v15, v12, v13
-        .endr
-1:      .irp    sum, ALL_SUMS
-        fcvtns  \sum, \sum
-        .endr
+        leaky   v14, v12, v13, v16, v18, v20, v22, v24, v26, v28, v30
+        leaky   v15, v12, v13, v17, v19, v21, v23, v25, v27, v29, v31
+1:      in_place fcvtns, ALL_SUMS
         .irp    row, 16, 18, 20, 22, 24, 26, 28, 30
         sqxtn   v\row\().4h, v\row\().4s
         .endr
@@ -445,12 +433,8 @@ whole   .req x17                // the bytes of a tap that make up 16 each
         ldp     q18, q19, [sp, #BIAS]
         ldp     q20, q21, [sp, #BIAS]
         ldp     q22, q23, [sp, #BIAS]
-        .irp    sum, v24.16b, v26.16b, v28.16b, v30.16b
-        mov     \sum, v16.16b
-        .endr
-        .irp    sum, v25.16b, v27.16b, v29.16b, v31.16b
-        mov     \sum, v17.16b
-        .endr
+        fill    mov, v16.16b, v24.16b, v26.16b, v28.16b, v30.16b
+        fill    mov, v17.16b, v25.16b, v27.16b, v29.16b, v31.16b
 
         ands    whole, depth, #-16
         b.eq    2f
@@ -598,13 +582,9 @@ next    .req x17
         lsl     left, out_stride, #1
         fsub    v23.4s, v23.4s, v12.4s
         add     out, out, out_stride, lsl #3
-        .irp    sum, v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, v30.4s, v31.4s
-        fsub    \sum, \sum, v12.4s
-        .endr
+        each    fsub, v12.4s, v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, v30.4s, v31.4s
         each_half fmul, v14, v15
-        .irp    sum, ALL_SUMS
-        fadd    \sum, \sum, v13.4s
-        .endr
+        each    fadd, v13.4s, ALL_SUMS
         join_halves
         tbz     zero_point, #0, 10f
         add_zero_point v10
@@ -622,14 +602,10 @@ next    .req x17
         ldr     next, [sp, #BIAS + 8]
         sqxtn2  v28.16b, v30.8h
         tbz     zero_point, #1, 10f
-        .irp    pair, v16.16b, v20.16b, v24.16b, v28.16b
-        smax    \pair, \pair, v11.16b
-        .endr
+        each    smax, v11.16b, v16.16b, v20.16b, v24.16b, v28.16b
 10:     tbz     zero_point, #2, 10f
         ldr     q10, [sp, #HI]
-        .irp    pair, v16.16b, v20.16b, v24.16b, v28.16b
-        smin    \pair, \pair, v10.16b
-        .endr
+        each    smin, v10.16b, v16.16b, v20.16b, v24.16b, v28.16b
 10:     st1     {v16.8b}, [weights], left
         mov     v19.16b, v17.16b
         st1     {v16.d}[1], [taps_left], left
@@ -654,9 +630,7 @@ next    .req x17
         mov     taps_left, taps
         mov     v24.16b, v18.16b
         cmp     pixels, #4
-        mov     v26.16b, v18.16b
-        mov     v28.16b, v18.16b
-        mov     v30.16b, v18.16b
+        fill    mov, v18.16b, v26.16b, v28.16b, v30.16b
 .endm
 
         // The first and the second 4 of 8 bytes of a short tile: 2 pixels or 4.
@@ -872,10 +846,8 @@ next    .req x17
         // From the accumulators of two pixels, a-d in the order of the channels, to rows of 4
         // channels with their bias, in v8 and v9.
 .macro  unfold_add a, b, c, d
-        zip1    v0.2d, v\a\().2d, v\b\().2d
-        zip2    v1.2d, v\a\().2d, v\b\().2d
-        zip1    v2.2d, v\c\().2d, v\d\().2d
-        zip2    v3.2d, v\c\().2d, v\d\().2d
+        couple  zip, v0.2d, v1.2d, v\a\().2d, v\b\().2d
+        couple  zip, v2.2d, v3.2d, v\c\().2d, v\d\().2d
         add     v\a\().4s, v0.4s, v8.4s
         add     v\b\().4s, v1.4s, v8.4s
         add     v\c\().4s, v2.4s, v9.4s
@@ -883,9 +855,7 @@ next    .req x17
 .endm
 
 .macro  sums_i8mm
-        .irp    sum, ALL_SUMS
-        movi    \sum, #0
-        .endr
+        fill    movi, #0, ALL_SUMS
 
         // One tap.
 1:      ldp     ptr0, ptr1, [cursor]
@@ -1035,15 +1005,9 @@ taps_at .req x8
         lsl     twice, depth, #1
         add     thrice, twice, depth
         ldp     q16, q17, [sp, #BIAS]
-        .irp    sum, v18.4s, v19.4s, v22.4s, v23.4s, v26.4s, v27.4s, v30.4s, v31.4s
-        movi    \sum, #0
-        .endr
-        .irp    sum, v20.16b, v24.16b, v28.16b
-        mov     \sum, v16.16b
-        .endr
-        .irp    sum, v21.16b, v25.16b, v29.16b
-        mov     \sum, v17.16b
-        .endr
+        fill    movi, #0, v18.4s, v19.4s, v22.4s, v23.4s, v26.4s, v27.4s, v30.4s, v31.4s
+        fill    mov, v16.16b, v20.16b, v24.16b, v28.16b
+        fill    mov, v17.16b, v21.16b, v25.16b, v29.16b
 
         // One tap.
 1:      ldp     side_a, side_b, [taps_at], #16
@@ -1184,9 +1148,7 @@ taps_at .req x8
         ld1r    {v20.2d}, [upper], #8
         ld1r    {v17.2d}, [upper], #8
         ld1r    {v21.2d}, [upper]
-        .irp    sum, v18.4s, v19.4s, v22.4s, v23.4s, v26.4s, v27.4s, v30.4s, v31.4s
-        movi    \sum, #0
-        .endr
+        fill    movi, #0, v18.4s, v19.4s, v22.4s, v23.4s, v26.4s, v27.4s, v30.4s, v31.4s
         mov     v24.16b, v16.16b
         mov     v28.16b, v20.16b
         mov     v25.16b, v17.16b
@@ -1249,14 +1211,9 @@ taps_at .req x8
         b       2f
 1:      add     ptr0, ptr0, offset
         ldp     q0, q1, [ptr0]
-        fsub    v16.4s, v16.4s, v2.4s
-        fsub    v17.4s, v17.4s, v2.4s
-        fsub    v18.4s, v18.4s, v2.4s
-        fsub    v19.4s, v19.4s, v2.4s
+        each    fsub, v2.4s, v16.4s, v17.4s, v18.4s, v19.4s
         ldr     q10, [sp, #ROUNDING]
-        .irp    sum, LATE_SUMS
-        fsub    \sum, \sum, v2.4s
-        .endr
+        each    fsub, v2.4s, LATE_SUMS
         each_half fmul, v0, v1
 2:
 .endm
@@ -1319,9 +1276,7 @@ taps_at .req x8
         cbnz    small, 1f
         call    round
         b       2f
-1:      .irp    sum, ALL_SUMS
-        fadd    \sum, \sum, v10.4s
-        .endr
+1:      each    fadd, v10.4s, ALL_SUMS
         join_halves
         tbz     zero_point, #0, 3f
 2:      ldr     q0, [sp, #ZERO_POINT]
@@ -1369,8 +1324,7 @@ taps_at .req x8
         sqxtn   v1.8b, v\b\().8h
         sqxtn2  v0.16b, v\c\().8h
         sqxtn2  v1.16b, v\d\().8h
-        uzp1    v\a\().8h, v0.8h, v1.8h
-        uzp2    v\b\().8h, v0.8h, v1.8h
+        couple  uzp, v\a\().8h, v\b\().8h, v0.8h, v1.8h
 .endm
 
 .macro  scale_round8_folded
@@ -1400,9 +1354,7 @@ taps_at .req x8
 
         // The same of any others.
 1:      ldr     ptr0, [args, #N8_OFF_IG_SLOPE]
-        .irp    sum, ALL_SUMS
-        scvtf   \sum, \sum
-        .endr
+        in_place scvtf, ALL_SUMS
         each_pair fmul, 0, 1, 2, 3
         cbz     ptr0, 2f
         add     ptr0, ptr0, offset
@@ -1410,21 +1362,11 @@ taps_at .req x8
         ld1r    {v1.2d}, [ptr0], #8
         ld1r    {v2.2d}, [ptr0], #8
         ld1r    {v3.2d}, [ptr0]
-        .irp    sum, 16, 20, 24, 28
-        leaky   v\sum, v0, v4, v5
-        .endr
-        .irp    sum, 18, 22, 26, 30
-        leaky   v\sum, v1, v4, v5
-        .endr
-        .irp    sum, 17, 21, 25, 29
-        leaky   v\sum, v2, v4, v5
-        .endr
-        .irp    sum, 19, 23, 27, 31
-        leaky   v\sum, v3, v4, v5
-        .endr
-2:      .irp    sum, ALL_SUMS
-        fcvtns  \sum, \sum
-        .endr
+        leaky   v0, v4, v5, v16, v20, v24, v28
+        leaky   v1, v4, v5, v18, v22, v26, v30
+        leaky   v2, v4, v5, v17, v21, v25, v29
+        leaky   v3, v4, v5, v19, v23, v27, v31
+2:      in_place fcvtns, ALL_SUMS
         saturate 16, 18
         saturate 17, 19
         saturate 20, 22
@@ -1435,9 +1377,7 @@ taps_at .req x8
         saturate 29, 31
 
 3:      ldr     q0, [sp, #ZERO_POINT]
-        .irp    half, v16.8h, v17.8h, v20.8h, v21.8h, v24.8h, v25.8h, v28.8h, v29.8h
-        sqadd   \half, \half, v0.8h
-        .endr
+        each    sqadd, v0.8h, v16.8h, v17.8h, v20.8h, v21.8h, v24.8h, v25.8h, v28.8h, v29.8h
 4:      tbz     zero_point, #1, 5f
         ldr     q11, [sp, #LO]
 5:      sort    16, 17, 20, 21
@@ -1450,14 +1390,10 @@ taps_at .req x8
 // The limits are often those of saturation, as after ReLU; otherwise lo is in v11.
 .macro  store8  crossed=0
         tbz     zero_point, #1, 1f
-        .irp    pair, v16.16b, v20.16b, v24.16b, v28.16b
-        smax    \pair, \pair, v11.16b
-        .endr
+        each    smax, v11.16b, v16.16b, v20.16b, v24.16b, v28.16b
 1:      tbz     zero_point, #2, 1f
         ldr     q12, [sp, #HI]
-        .irp    pair, v16.16b, v20.16b, v24.16b, v28.16b
-        smin    \pair, \pair, v12.16b
-        .endr
+        each    smin, v12.16b, v16.16b, v20.16b, v24.16b, v28.16b
 1:
         // A full tile.
         mov     ptr0, out

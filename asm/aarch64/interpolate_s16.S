@@ -54,8 +54,7 @@ ptr     .req x13
         zip1    v24.8h, v24.8h, v25.8h
         zip1    v18.4s, v18.4s, v20.4s          // t0 t1 t2 t3 d0 ...
         zip1    v22.4s, v22.4s, v24.4s
-        zip1    v17.2d, v18.2d, v22.2d
-        zip2    v18.2d, v18.2d, v22.2d
+        couple  zip, v17.2d, v18.2d, v18.2d, v22.2d
         sqrdmulh v18.8h, v18.8h, v16.8h
         sqadd   v17.8h, v17.8h, v18.8h
         srshl   v17.8h, v17.8h, to_out.8h

@@ -24,8 +24,8 @@
         fmul    v17.4s, v17.4s, v19.4s
         fmul    v16.4s, v16.4s, v3.4s
         fmul    v17.4s, v17.4s, v4.4s
-        leaky   v16, v5, v18, v20
-        leaky   v17, v5, v19, v21
+        leaky   v5, v18, v20, v16
+        leaky   v5, v19, v21, v17
         round8_s16 v16, v17
 .endm
 

@@ -30,10 +30,7 @@
 .endm
 
 func    n8_sums_s16_neon
-        movi    v4.16b, #0
-        movi    v5.16b, #0
-        movi    v6.16b, #0
-        movi    v7.16b, #0
+        fill    movi, #0, v4.16b, v5.16b, v6.16b, v7.16b
         subs    count, count, #16
         b.lo    2f
 1:      ldp     q0, q1, [in], #32
@@ -79,20 +76,11 @@ endfunc n8_sums_s16_neon
 slope   .req w7
 one     .req w8
 
-        // An operation on each of the registers.
-.macro  each    operation, operand, registers:vararg
-    .irp    v, \registers
-        \operation \v, \v, \operand
-    .endr
-.endm
-
         // From int32 values to floats that are not rounded yet, but for gains and offsets.
 .macro  centre  registers:vararg
         each    mul, v3.s[2], \registers
         each    sub, v4.4s, \registers
-    .irp    v, \registers
-        scvtf   \v, \v
-    .endr
+    in_place scvtf, \registers
         each    fmul, v3.s[0], \registers
 .endm
 
@@ -125,24 +113,12 @@ func    n8_normalize_s16_neon
         ldp     q24, q25, [offset], #32
         ldp     q26, q27, [offset], #32
         centre  v16.4s, v17.4s, v18.4s, v19.4s
-        fmul    v16.4s, v16.4s, v20.4s
-        fmul    v17.4s, v17.4s, v21.4s
-        fmul    v18.4s, v18.4s, v22.4s
-        fmul    v19.4s, v19.4s, v23.4s
-        fadd    v16.4s, v16.4s, v24.4s
-        fadd    v17.4s, v17.4s, v25.4s
-        fadd    v18.4s, v18.4s, v26.4s
-        fadd    v19.4s, v19.4s, v27.4s
+        on16    fmul, v20.4s, v21.4s, v22.4s, v23.4s
+        on16    fadd, v24.4s, v25.4s, v26.4s, v27.4s
         cmp     slope, one
         b.eq    2f
-        leaky   v16, v5, v6, v7
-        leaky   v17, v5, v6, v7
-        leaky   v18, v5, v6, v7
-        leaky   v19, v5, v6, v7
-2:      fcvtns  v16.4s, v16.4s
-        fcvtns  v17.4s, v17.4s
-        fcvtns  v18.4s, v18.4s
-        fcvtns  v19.4s, v19.4s
+        leaky   v5, v6, v7, v16, v17, v18, v19
+2:      in_place fcvtns, v16.4s, v17.4s, v18.4s, v19.4s
         each    smax, v0.4s, v16.4s, v17.4s, v18.4s, v19.4s
         each    smin, v1.4s, v16.4s, v17.4s, v18.4s, v19.4s
         uzp1    v16.8h, v16.8h, v17.8h
@@ -171,7 +147,7 @@ func    n8_normalize_s16_neon
         centre  v16.4s
         fmul    v16.4s, v16.4s, v20.4s
         fadd    v16.4s, v16.4s, v24.4s
-        leaky   v16, v5, v6, v7
+        leaky   v5, v6, v7, v16
         round4_s16 v16
         str     d16, [out], #8
         subs    left, left, #4
@@ -185,7 +161,7 @@ func    n8_normalize_s16_neon
         centre  v16.4s
         fmul    v16.4s, v16.4s, v20.4s
         fadd    v16.4s, v16.4s, v24.4s
-        leaky   v16, v5, v6, v7
+        leaky   v5, v6, v7, v16
         round4_s16 v16
         str     h16, [out], #2
         subs    left, left, #1

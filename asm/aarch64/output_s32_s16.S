@@ -51,10 +51,7 @@ func    n8_output_s32_s16_neon
         ldp     bias, multiplier, [args, #N8_OFF_OW_BIAS]
         ldp     slope, pixels, [args, #N8_OFF_OW_SLOPE]
         ldr     channels, [args, #N8_OFF_OW_CHANNELS]
-        movi    v24.16b, #0
-        movi    v25.16b, #0
-        movi    v26.16b, #0
-        movi    v27.16b, #0
+        fill    movi, #0, v24.16b, v25.16b, v26.16b, v27.16b
         subs    channels, channels, #16
         b.lo    5f
 
@@ -72,28 +69,19 @@ func    n8_output_s32_s16_neon
         mov     left, pixels
 3:      ldp     q16, q17, [from]
         ldp     q18, q19, [from, #32]
-        add     v16.4s, v16.4s, v24.4s
-        add     v17.4s, v17.4s, v25.4s
-        add     v18.4s, v18.4s, v26.4s
-        add     v19.4s, v19.4s, v27.4s
-        scvtf   v16.4s, v16.4s
-        scvtf   v17.4s, v17.4s
-        scvtf   v18.4s, v18.4s
-        scvtf   v19.4s, v19.4s
-        fmul    v16.4s, v16.4s, v20.4s
-        fmul    v17.4s, v17.4s, v21.4s
-        fmul    v18.4s, v18.4s, v22.4s
-        fmul    v19.4s, v19.4s, v23.4s
+        on16    add, v24.4s, v25.4s, v26.4s, v27.4s
+        in_place scvtf, v16.4s, v17.4s, v18.4s, v19.4s
+        on16    fmul, v20.4s, v21.4s, v22.4s, v23.4s
         cbz     residual, 4f
         add4    v16, 0
         add4    v17, 8
         add4    v18, 16
         add4    v19, 24
 4:      cbz     slope, 4f
-        leaky   v16, v28, v4, v5
-        leaky   v17, v29, v4, v5
-        leaky   v18, v30, v4, v5
-        leaky   v19, v31, v4, v5
+        leaky   v28, v4, v5, v16
+        leaky   v29, v4, v5, v17
+        leaky   v30, v4, v5, v18
+        leaky   v31, v4, v5, v19
 4:      round8_s16 v16, v17
         round8_s16 v18, v19
         stp     q16, q18, [to]
@@ -125,7 +113,7 @@ func    n8_output_s32_s16_neon
         cbz     residual, 4f
         add4    v16, 0
 4:      cbz     slope, 4f
-        leaky   v16, v28, v4, v5
+        leaky   v28, v4, v5, v16
 4:      round4_s16 v16
         cmp     channels, #4
         b.lo    8f

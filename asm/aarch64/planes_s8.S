@@ -43,9 +43,7 @@ mask    .req v31
         // After a loop of whole tiles -15 to -1 are `left`: back to the last 16 pixels.
 .macro  step_back pixels, stride
         madd    \pixels, left, \stride, \pixels
-        .irp    plane, plane0, plane1, plane2, plane3, plane4, plane5, plane6, plane7
-        add     \plane, \plane, left
-        .endr
+        each    add, left, plane0, plane1, plane2, plane3, plane4, plane5, plane6, plane7
         mov     left, #0
 .endm
 
@@ -81,30 +79,18 @@ func    n8_interleave_s8_neon
         ldr     q5, [plane5], #16
         ldr     q3, [plane3], #16
         ldr     q7, [plane7], #16
-        zip1    v16.16b, v0.16b, v4.16b
-        zip2    v17.16b, v0.16b, v4.16b
-        zip1    v18.16b, v2.16b, v6.16b
-        zip2    v19.16b, v2.16b, v6.16b
-        zip1    v20.16b, v1.16b, v5.16b
-        zip2    v21.16b, v1.16b, v5.16b
-        zip1    v22.16b, v3.16b, v7.16b
-        zip2    v23.16b, v3.16b, v7.16b
-        zip1    v0.16b, v16.16b, v18.16b
-        zip2    v2.16b, v16.16b, v18.16b
-        zip1    v4.16b, v17.16b, v19.16b
-        zip2    v6.16b, v17.16b, v19.16b
-        zip1    v1.16b, v20.16b, v22.16b
-        zip2    v3.16b, v20.16b, v22.16b
-        zip1    v5.16b, v21.16b, v23.16b
-        zip2    v7.16b, v21.16b, v23.16b
-        zip1    v16.16b, v0.16b, v1.16b
-        zip2    v17.16b, v0.16b, v1.16b
-        zip1    v18.16b, v2.16b, v3.16b
-        zip2    v19.16b, v2.16b, v3.16b
-        zip1    v20.16b, v4.16b, v5.16b
-        zip2    v21.16b, v4.16b, v5.16b
-        zip1    v22.16b, v6.16b, v7.16b
-        zip2    v23.16b, v6.16b, v7.16b
+        couple  zip, v16.16b, v17.16b, v0.16b, v4.16b
+        couple  zip, v18.16b, v19.16b, v2.16b, v6.16b
+        couple  zip, v20.16b, v21.16b, v1.16b, v5.16b
+        couple  zip, v22.16b, v23.16b, v3.16b, v7.16b
+        couple  zip, v0.16b, v2.16b, v16.16b, v18.16b
+        couple  zip, v4.16b, v6.16b, v17.16b, v19.16b
+        couple  zip, v1.16b, v3.16b, v20.16b, v22.16b
+        couple  zip, v5.16b, v7.16b, v21.16b, v23.16b
+        couple  zip, v16.16b, v17.16b, v0.16b, v1.16b
+        couple  zip, v18.16b, v19.16b, v2.16b, v3.16b
+        couple  zip, v20.16b, v21.16b, v4.16b, v5.16b
+        couple  zip, v22.16b, v23.16b, v6.16b, v7.16b
         subs    left, left, #16
         .irp    pair, v16, v17, v18, v19, v20, v21, v22, v23
         store_pair \pair
@@ -117,28 +103,18 @@ func    n8_interleave_s8_neon
 
         // Up to 4 planes and 16 adjacent pixels: words, of which every other is 0.
 2:      dup     mask.4s, mask.s[0]
-        movi    v17.16b, #0
-        movi    v19.16b, #0
-        movi    v21.16b, #0
-        movi    v23.16b, #0
+        fill    movi, #0, v17.16b, v19.16b, v21.16b, v23.16b
         cmp     channels, #1
         b.eq    7f
 3:      ldr     q0, [plane0], #16
         ldr     q2, [plane2], #16
         ldr     q1, [plane1], #16
         ldr     q3, [plane3], #16
-        zip1    v4.16b, v0.16b, v2.16b
-        zip2    v5.16b, v0.16b, v2.16b
-        zip1    v6.16b, v1.16b, v3.16b
-        zip2    v7.16b, v1.16b, v3.16b
-        zip1    v16.16b, v4.16b, v6.16b
-        zip2    v18.16b, v4.16b, v6.16b
-        zip1    v20.16b, v5.16b, v7.16b
-        zip2    v22.16b, v5.16b, v7.16b
-        and     v16.16b, v16.16b, mask.16b
-        and     v18.16b, v18.16b, mask.16b
-        and     v20.16b, v20.16b, mask.16b
-        and     v22.16b, v22.16b, mask.16b
+        couple  zip, v4.16b, v5.16b, v0.16b, v2.16b
+        couple  zip, v6.16b, v7.16b, v1.16b, v3.16b
+        couple  zip, v16.16b, v18.16b, v4.16b, v6.16b
+        couple  zip, v20.16b, v22.16b, v5.16b, v7.16b
+        each    and, mask.16b, v16.16b, v18.16b, v20.16b, v22.16b
         subs    left, left, #16
         st2     {v16.4s, v17.4s}, [out], #32
         st2     {v18.4s, v19.4s}, [out], #32
@@ -168,12 +144,9 @@ func    n8_interleave_s8_neon
 
         // A single plane: most of it is zeros.
 7:      ldr     q0, [plane0], #16
-        zip1    v4.16b, v0.16b, v17.16b
-        zip2    v5.16b, v0.16b, v17.16b
-        zip1    v16.8h, v4.8h, v17.8h
-        zip2    v18.8h, v4.8h, v17.8h
-        zip1    v20.8h, v5.8h, v17.8h
-        zip2    v22.8h, v5.8h, v17.8h
+        couple  zip, v4.16b, v5.16b, v0.16b, v17.16b
+        couple  zip, v16.8h, v18.8h, v4.8h, v17.8h
+        couple  zip, v20.8h, v22.8h, v5.8h, v17.8h
         subs    left, left, #16
         st2     {v16.4s, v17.4s}, [out], #32
         st2     {v18.4s, v19.4s}, [out], #32
@@ -206,30 +179,18 @@ func    n8_deinterleave_s8_neon
 1:      .irp    pair, v16, v17, v18, v19, v20, v21, v22, v23
         load_pair \pair
         .endr
-        uzp1    v0.16b, v16.16b, v17.16b
-        uzp2    v1.16b, v16.16b, v17.16b
-        uzp1    v2.16b, v18.16b, v19.16b
-        uzp2    v3.16b, v18.16b, v19.16b
-        uzp1    v4.16b, v20.16b, v21.16b
-        uzp2    v5.16b, v20.16b, v21.16b
-        uzp1    v6.16b, v22.16b, v23.16b
-        uzp2    v7.16b, v22.16b, v23.16b
-        uzp1    v16.16b, v0.16b, v2.16b
-        uzp2    v18.16b, v0.16b, v2.16b
-        uzp1    v17.16b, v4.16b, v6.16b
-        uzp2    v19.16b, v4.16b, v6.16b
-        uzp1    v20.16b, v1.16b, v3.16b
-        uzp2    v22.16b, v1.16b, v3.16b
-        uzp1    v21.16b, v5.16b, v7.16b
-        uzp2    v23.16b, v5.16b, v7.16b
-        uzp1    v0.16b, v16.16b, v17.16b
-        uzp2    v4.16b, v16.16b, v17.16b
-        uzp1    v2.16b, v18.16b, v19.16b
-        uzp2    v6.16b, v18.16b, v19.16b
-        uzp1    v1.16b, v20.16b, v21.16b
-        uzp2    v5.16b, v20.16b, v21.16b
-        uzp1    v3.16b, v22.16b, v23.16b
-        uzp2    v7.16b, v22.16b, v23.16b
+        couple  uzp, v0.16b, v1.16b, v16.16b, v17.16b
+        couple  uzp, v2.16b, v3.16b, v18.16b, v19.16b
+        couple  uzp, v4.16b, v5.16b, v20.16b, v21.16b
+        couple  uzp, v6.16b, v7.16b, v22.16b, v23.16b
+        couple  uzp, v16.16b, v18.16b, v0.16b, v2.16b
+        couple  uzp, v17.16b, v19.16b, v4.16b, v6.16b
+        couple  uzp, v20.16b, v22.16b, v1.16b, v3.16b
+        couple  uzp, v21.16b, v23.16b, v5.16b, v7.16b
+        couple  uzp, v0.16b, v4.16b, v16.16b, v17.16b
+        couple  uzp, v2.16b, v6.16b, v18.16b, v19.16b
+        couple  uzp, v1.16b, v5.16b, v20.16b, v21.16b
+        couple  uzp, v3.16b, v7.16b, v22.16b, v23.16b
         subs    left, left, #16
         str     q7, [plane7], #16
         str     q6, [plane6], #16
@@ -250,14 +211,10 @@ func    n8_deinterleave_s8_neon
         ld2     {v18.4s, v19.4s}, [in], #32
         ld2     {v20.4s, v21.4s}, [in], #32
         ld2     {v22.4s, v23.4s}, [in], #32
-        uzp1    v4.16b, v16.16b, v18.16b
-        uzp2    v5.16b, v16.16b, v18.16b
-        uzp1    v6.16b, v20.16b, v22.16b
-        uzp2    v7.16b, v20.16b, v22.16b
-        uzp1    v0.16b, v4.16b, v6.16b
-        uzp2    v2.16b, v4.16b, v6.16b
-        uzp1    v1.16b, v5.16b, v7.16b
-        uzp2    v3.16b, v5.16b, v7.16b
+        couple  uzp, v4.16b, v5.16b, v16.16b, v18.16b
+        couple  uzp, v6.16b, v7.16b, v20.16b, v22.16b
+        couple  uzp, v0.16b, v2.16b, v4.16b, v6.16b
+        couple  uzp, v1.16b, v3.16b, v5.16b, v7.16b
         subs    left, left, #16
         str     q3, [plane3], #16
         str     q2, [plane2], #16

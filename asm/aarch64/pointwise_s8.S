@@ -56,10 +56,7 @@ scales  .req x8
 
         // Sixteen floats times a scale.
 .macro  scale   a, b, c, d, by
-        fmul    \a\().4s, \a\().4s, \by
-        fmul    \b\().4s, \b\().4s, \by
-        fmul    \c\().4s, \c\().4s, \by
-        fmul    \d\().4s, \d\().4s, \by
+        each    fmul, \by, \a\().4s, \b\().4s, \c\().4s, \d\().4s
 .endm
 
         // The operations, from v20 and v21 to sixteen floats in v16-v19.
@@ -76,10 +73,7 @@ scales  .req x8
         floats8 16b, 2, v21, v26, v27, v7
         scale   v16, v17, v18, v19, v3.s[0]
         scale   v24, v25, v26, v27, v4.s[0]
-        fadd    v16.4s, v16.4s, v24.4s
-        fadd    v17.4s, v17.4s, v25.4s
-        fadd    v18.4s, v18.4s, v26.4s
-        fadd    v19.4s, v19.4s, v27.4s
+        on16    fadd, v24.4s, v25.4s, v26.4s, v27.4s
 .endm
 
 .macro  product
@@ -91,18 +85,12 @@ scales  .req x8
         smull2  v17.4s, v24.8h, v26.8h
         smull   v18.4s, v25.4h, v27.4h
         smull2  v19.4s, v25.8h, v27.8h
-        scvtf   v16.4s, v16.4s
-        scvtf   v17.4s, v17.4s
-        scvtf   v18.4s, v18.4s
-        scvtf   v19.4s, v19.4s
+        in_place scvtf, v16.4s, v17.4s, v18.4s, v19.4s
         cbnz    scales, 7f
         scale   v16, v17, v18, v19, v3.s[0]
         b       8f
 7:      ld1     {v24.4s-v27.4s}, [scales], #64
-        fmul    v16.4s, v16.4s, v24.4s
-        fmul    v17.4s, v17.4s, v25.4s
-        fmul    v18.4s, v18.4s, v26.4s
-        fmul    v19.4s, v19.4s, v27.4s
+        on16    fmul, v24.4s, v25.4s, v26.4s, v27.4s
 8:
 .endm
 
@@ -134,10 +122,7 @@ func    n8_\name
 2:      \operation
         cmp     slope, one
         b.eq    5f
-        leaky   v16, v5, v22, v23
-        leaky   v17, v5, v22, v23
-        leaky   v18, v5, v22, v23
-        leaky   v19, v5, v22, v23
+        leaky   v5, v22, v23, v16, v17, v18, v19
 5:      round16 v16, v17, v18, v19, v0, v1, v2
         tbnz    left, #63, 4f
         str     q16, [out], #16

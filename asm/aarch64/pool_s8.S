@@ -75,10 +75,7 @@ func    n8_avgpool_s8_neon
         // 16 channels of all taps.
 1:      mov     next, rows
         mov     left, taps
-        mov     v16.16b, v4.16b
-        mov     v17.16b, v4.16b
-        mov     v18.16b, v4.16b
-        mov     v19.16b, v4.16b
+        fill    mov, v4.16b, v16.16b, v17.16b, v18.16b, v19.16b
 2:      mov     room, #255
         movi    v6.8h, #0
         movi    v7.8h, #0
@@ -98,13 +95,8 @@ func    n8_avgpool_s8_neon
         cbnz    left, 2b
 
         scvtf   v16.4s, v16.4s                  // to even (7)
-        scvtf   v17.4s, v17.4s
-        scvtf   v18.4s, v18.4s
-        scvtf   v19.4s, v19.4s
-        fmul    v16.4s, v16.4s, v3.s[0]
-        fmul    v17.4s, v17.4s, v3.s[0]
-        fmul    v18.4s, v18.4s, v3.s[0]
-        fmul    v19.4s, v19.4s, v3.s[0]
+        in_place scvtf, v17.4s, v18.4s, v19.4s
+        each    fmul, v3.s[0], v16.4s, v17.4s, v18.4s, v19.4s
         round16 v16, v17, v18, v19, v0, v1, v2
         add     channel, channel, #16
         subs    channels, channels, #16

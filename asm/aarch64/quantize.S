@@ -39,10 +39,7 @@ func    n8_quantize_f32_s8_neon
 1:      ldp     f0q, f1q, [in], #32
         ldp     f2q, f3q, [in], #32
         subs    count, count, #16
-        fmul    f0.4s, f0.4s, inverse.s[0]
-        fmul    f1.4s, f1.4s, inverse.s[0]
-        fmul    f2.4s, f2.4s, inverse.s[0]
-        fmul    f3.4s, f3.4s, inverse.s[0]
+        each    fmul, inverse.s[0], f0.4s, f1.4s, f2.4s, f3.4s
         round16 f0, f1, f2, f3, zp, qlo, qhi
         str     f0q, [out], #16
         b.hs    1b
@@ -92,14 +89,8 @@ func    n8_dequantize_s8_f32_neon
         sxtl2   f1.4s, low.8h
         sxtl    f2.4s, high.4h
         sxtl2   f3.4s, high.8h
-        scvtf   f0.4s, f0.4s
-        scvtf   f1.4s, f1.4s
-        scvtf   f2.4s, f2.4s
-        scvtf   f3.4s, f3.4s
-        fmul    f0.4s, f0.4s, scale.s[0]
-        fmul    f1.4s, f1.4s, scale.s[0]
-        fmul    f2.4s, f2.4s, scale.s[0]
-        fmul    f3.4s, f3.4s, scale.s[0]
+        in_place scvtf, f0.4s, f1.4s, f2.4s, f3.4s
+        each    fmul, scale.s[0], f0.4s, f1.4s, f2.4s, f3.4s
         stp     f0q, f1q, [out], #32
         stp     f2q, f3q, [out], #32
         b.hs    1b

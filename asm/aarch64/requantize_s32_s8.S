@@ -60,14 +60,8 @@ func    n8_requantize_s32_s8_neon
 2:      ldp     q16, q17, [from]
         ldp     q18, q19, [from, #32]
         add     from, from, stride
-        scvtf   v16.4s, v16.4s
-        scvtf   v17.4s, v17.4s
-        scvtf   v18.4s, v18.4s
-        scvtf   v19.4s, v19.4s
-        fmul    v16.4s, v16.4s, v20.4s
-        fmul    v17.4s, v17.4s, v21.4s
-        fmul    v18.4s, v18.4s, v22.4s
-        fmul    v19.4s, v19.4s, v23.4s
+        in_place scvtf, v16.4s, v17.4s, v18.4s, v19.4s
+        on16    fmul, v20.4s, v21.4s, v22.4s, v23.4s
         round16 v16, v17, v18, v19, v0, v1, v2
         subs    rows, rows, #1
         str     q16, [to]

@@ -37,14 +37,10 @@ func    n8_transpose_f32_neon
         ld1     {v1.4s}, [next], in_stride
         ld1     {v2.4s}, [next], in_stride
         ld1     {v3.4s}, [next], in_stride
-        zip1    v4.4s, v0.4s, v2.4s
-        zip2    v5.4s, v0.4s, v2.4s
-        zip1    v6.4s, v1.4s, v3.4s
-        zip2    v7.4s, v1.4s, v3.4s
-        zip1    v0.4s, v4.4s, v6.4s
-        zip2    v1.4s, v4.4s, v6.4s
-        zip1    v2.4s, v5.4s, v7.4s
-        zip2    v3.4s, v5.4s, v7.4s
+        couple  zip, v4.4s, v5.4s, v0.4s, v2.4s
+        couple  zip, v6.4s, v7.4s, v1.4s, v3.4s
+        couple  zip, v0.4s, v1.4s, v4.4s, v6.4s
+        couple  zip, v2.4s, v3.4s, v5.4s, v7.4s
         subs    rows_left, rows_left, #4
         str     q0, [row0], #16
         str     q1, [row1], #16

@@ -132,15 +132,9 @@ qhi     .req v25
         // Two lines of four pixels to bytes, in a0 and b0, and the store of those in p and q, the
         // first of which is at \at.
 .macro  round8  a0, a1, a2, a3, b0, b1, b2, b3, p, q, at=0
-        fcvtns  v\a0\().4s, v\a0\().4s
-        fcvtns  v\a2\().4s, v\a2\().4s
-        fcvtns  v\a1\().4s, v\a1\().4s
-        fcvtns  v\a3\().4s, v\a3\().4s
+        in_place fcvtns, v\a0\().4s, v\a2\().4s, v\a1\().4s, v\a3\().4s
         store   \p, 0, \at
-        fcvtns  v\b0\().4s, v\b0\().4s
-        fcvtns  v\b2\().4s, v\b2\().4s
-        fcvtns  v\b1\().4s, v\b1\().4s
-        fcvtns  v\b3\().4s, v\b3\().4s
+        in_place fcvtns, v\b0\().4s, v\b2\().4s, v\b1\().4s, v\b3\().4s
         store   \p, 1, \at + 8
         sqxtn   v\a0\().4h, v\a0\().4s
         sqxtn   v\a2\().4h, v\a2\().4s
@@ -217,9 +211,7 @@ func    n8_winograd_output_s8_neon
         add     far_low, far_low, plane, lsl #3
         add     high, tile_sums, #8
         add     far_high, far_low, #8
-        .irp    first, 0, 1, 2, 3
-        load    \first, low
-        .endr
+        fill    load, low, 0, 1, 2, 3
         load    4, far_low
         load    5, far_low
         ldr     q12, [bias]
@@ -250,18 +242,15 @@ func    n8_winograd_output_s8_neon
         //   v26 v17 v29 v10
         //   v15 v23 v21 v19
         //   v3  v5  v12 v0
-        .irp    pixel, 18, 8, 24, 7, 26, 17, 29, 10, 15, 23, 21, 19, 3, 5, 12, 0
-        mul     v\pixel\().4s, v\pixel\().4s, factors.s[2]
-        .endr
+        each    mul, factors.s[2], v18.4s, v8.4s, v24.4s, v7.4s, v26.4s, v17.4s, v29.4s, v10.4s, \
+                v15.4s, v23.4s, v21.4s, v19.4s, v3.4s, v5.4s, v12.4s, v0.4s
         ld1r    {zp.8h}, [ptr0]
         ld1r    {qlo.16b}, [ptr1]
         ld1r    {qhi.16b}, [low]
-        .irp    pixel, 18, 8, 24, 7, 26, 17, 29, 10, 15, 23, 21, 19, 3, 5, 12, 0
-        scvtf   v\pixel\().4s, v\pixel\().4s, #6
-        .endr
-        .irp    pixel, 18, 8, 24, 7, 26, 17, 29, 10, 15, 23, 21, 19, 3, 5, 12, 0
-        fmul    v\pixel\().4s, v\pixel\().4s, multipliers.4s
-        .endr
+        each    scvtf, #6, v18.4s, v8.4s, v24.4s, v7.4s, v26.4s, v17.4s, v29.4s, v10.4s, v15.4s, \
+                v23.4s, v21.4s, v19.4s, v3.4s, v5.4s, v12.4s, v0.4s
+        each    fmul, multipliers.4s, v18.4s, v8.4s, v24.4s, v7.4s, v26.4s, v17.4s, v29.4s, \
+                v10.4s, v15.4s, v23.4s, v21.4s, v19.4s, v3.4s, v5.4s, v12.4s, v0.4s
         orr     ptr0, residual, slope
         cbz     ptr0, 3f
         adjust  18, 8, 24, 7

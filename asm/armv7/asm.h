@@ -132,6 +132,15 @@
     .endr
 .endm
 
+// The same with two operands, which take turns.
+.macro  each2   operation, first, second, a, b, registers:vararg
+    .ifnb \a
+        \operation \a, \a, \first
+        \operation \b, \b, \second
+        each2   \operation, \first, \second, \registers
+    .endif
+.endm
+
 // The same value for each of the registers.
 .macro  fill    operation, value, registers:vararg
     .irp    register, \registers

@@ -225,10 +225,7 @@ magic   .req q8                 // t0
 // and t2 once the multipliers are no longer needed, of t0 once the magic number is not.
 .macro  scale_pair stride
         to_float evenl, evenh, oddl, oddh
-        vmul.f32 evenl, evenl, scalel
-        vmul.f32 evenh, evenh, scaleh
-        vmul.f32 oddl, oddl, scalel
-        vmul.f32 oddh, oddh, scaleh
+        each2   vmul.f32, scalel, scaleh, evenl, evenh, oddl, oddh
         each    vadd.f32, magic, evenl, evenh
     .if \stride == 1
         vmull.s8 t1, top1, w00

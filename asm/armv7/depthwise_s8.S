@@ -59,10 +59,7 @@ channel .req r12
 // Two outputs, of two registers of four channels each, to 8 int16 in `el` and in `ol` (5).
 .macro  scale_pair el, eh, ol, oh
         to_float \el, \eh, \ol, \oh
-        vmul.f32 \el, \el, scalel
-        vmul.f32 \eh, \eh, scaleh
-        vmul.f32 \ol, \ol, scalel
-        vmul.f32 \oh, \oh, scaleh
+        each2   vmul.f32, scalel, scaleh, \el, \eh, \ol, \oh
         each    vadd.f32, magic, \el, \eh, \ol, \oh
         vuzp.16 \el, \eh
         vuzp.16 \ol, \oh
@@ -86,10 +83,7 @@ func    n8_depthwise_round2
         add     r2, r2, channel, lsl #2
         vld1.32 {d16-d19}, [r2:128]
         to_float q12, q13, q14, q15
-        vmul.f32 q12, q12, q8
-        vmul.f32 q13, q13, q9
-        vmul.f32 q14, q14, q8
-        vmul.f32 q15, q15, q9
+        each2   vmul.f32, q8, q9, q12, q13, q14, q15
         cmp     slope, #0
         beq     1f
         add     slope, slope, channel, lsl #2
