@@ -242,7 +242,8 @@ magic   .req q8                 // t0
         vmull.s8 t0, top0, w00                  // the same register as top_edge
 .endm
 
-.macro  depthwise3x3 stride
+.macro  depthwise3x3 name, stride
+func    n8_\name
         push_all LOCALS
         find_facts facts, r1, temp
         ldr     tap_stride, [args, #N8_OFF_DW_TAP_STRIDE]
@@ -379,12 +380,8 @@ magic   .req q8                 // t0
         accumulate_s1 padded=1
         b       .Lround\@
     .endif
+endfunc n8_\name
 .endm
 
-func    n8_depthwise3x3s1_s8_neon
-        depthwise3x3 1
-endfunc n8_depthwise3x3s1_s8_neon
-
-func    n8_depthwise3x3s2_s8_neon
-        depthwise3x3 2
-endfunc n8_depthwise3x3s2_s8_neon
+depthwise3x3 depthwise3x3s1_s8_neon, 1
+depthwise3x3 depthwise3x3s2_s8_neon, 2

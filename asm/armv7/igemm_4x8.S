@@ -382,7 +382,8 @@ usual   .req lr                 // fewer pixels take the general path: 4, or ~0 
 
 // A whole kernel, with loops over channel tiles (outer), whose weights serve all pixels, and pixel
 // tiles (inner). The stores move `out`.
-.macro  igemm_4x8 to, products=2, residual=0
+.macro  igemm_4x8 name, to, products=2, residual=0
+func    n8_igemm_\name
         begin   .Lsteps\@, \to, \products
 .Lchannels\@:
         begin_channels \to
@@ -433,6 +434,7 @@ usual   .req lr                 // fewer pixels take the general path: 4, or ~0 
     .endif
         ldr     usual, [sp, #USUAL]
         b       .Lnext\@
+endfunc n8_igemm_\name
 .endm
 
 // Functions that kernels call with their registers and their stack, for the general path and to add
@@ -588,26 +590,9 @@ func    n8_igemm_4x8_edge32
         bx      lr
 endfunc n8_igemm_4x8_edge32
 
-func    n8_igemm_s8_s32_neon
-        igemm_4x8 s32
-endfunc n8_igemm_s8_s32_neon
-
-func    n8_igemm_s8_f32_neon
-        igemm_4x8 f32
-endfunc n8_igemm_s8_f32_neon
-
-func    n8_igemm_s8_s8_neon
-        igemm_4x8 s8
-endfunc n8_igemm_s8_s8_neon
-
-func    n8_igemm_s8_s8_neon_depth4
-        igemm_4x8 s8, products=4
-endfunc n8_igemm_s8_s8_neon_depth4
-
-func    n8_igemm_s8_s8_add_neon
-        igemm_4x8 s8, residual=1
-endfunc n8_igemm_s8_s8_add_neon
-
-func    n8_igemm_s8_s8_add_neon_depth4
-        igemm_4x8 s8, products=4, residual=1
-endfunc n8_igemm_s8_s8_add_neon_depth4
+igemm_4x8 s8_s32_neon, s32
+igemm_4x8 s8_f32_neon, f32
+igemm_4x8 s8_s8_neon, s8
+igemm_4x8 s8_s8_neon_depth4, s8, products=4
+igemm_4x8 s8_s8_add_neon, s8, residual=1
+igemm_4x8 s8_s8_add_neon_depth4, s8, products=4, residual=1

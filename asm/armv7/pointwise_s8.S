@@ -107,7 +107,8 @@ slope   .req lr                 // its bits
 7:      vuzp.8  \low, \high
 .endm
 
-.macro  pointwise compute, operands
+.macro  pointwise name, compute, operands
+func    n8_\name
         save    r4, r5, lr
         save_double d8, d9, d10, d11
         load_range N8_OFF_PW, out, ptr
@@ -164,19 +165,12 @@ slope   .req lr                 // its bits
 4:      store_last out, left
 6:      restore_double d8, d9, d10, d11
         pop     {r4, r5, pc}
+endfunc n8_\name
 .endm
 
-func    n8_add_s8_neon
-        pointwise add_operands, operands=2
-endfunc n8_add_s8_neon
-
-func    n8_multiply_s8_neon
-        pointwise multiply_operands, operands=2
-endfunc n8_multiply_s8_neon
-
-func    n8_requantize_s8_neon
-        pointwise take_operand, operands=1
-endfunc n8_requantize_s8_neon
+pointwise add_s8_neon, add_operands, operands=2
+pointwise multiply_s8_neon, multiply_operands, operands=2
+pointwise requantize_s8_neon, take_operand, operands=1
 
 // blend_s8: of four pixels a b c d,
 //   above = fadd(fmul((float)(a - in_zero_point), left), fmul((float)(b - in_zero_point), right))

@@ -34,7 +34,8 @@ limit   .req r12
 //   zero point, of as many bits as the output.
 // Stack: none.
 // The caller proves that lo <= zero_point <= hi fit the output.
-.macro  quantize bits
+.macro  quantize name, bits
+func    n8_\name
         take_float
         ldr     limit, [sp, #FOLLOWING]
         set_limit q1, limit, zp_arg
@@ -78,15 +79,11 @@ limit   .req r12
         vst1.\bits {d16[0]}, [out]!
         bne     3b
         bx      lr
+endfunc n8_\name
 .endm
 
-func    n8_quantize_f32_s8_neon
-        quantize 8
-endfunc n8_quantize_f32_s8_neon
-
-func    n8_quantize_f32_s16_neon
-        quantize 16
-endfunc n8_quantize_f32_s16_neon
+quantize quantize_f32_s8_neon, 8
+quantize quantize_f32_s16_neon, 16
 
 // out[i] = fmul((float)(in[i] - zero_point), scale)                                     (1)
 //
@@ -99,7 +96,8 @@ endfunc n8_quantize_f32_s16_neon
 //   of int8 then differences, q8-q11 values.
 // Stack: none.
 // The caller proves that the zero point fits the input.
-.macro  dequantize bits
+.macro  dequantize name, bits
+func    n8_\name
         take_float
         vdup.\bits d2, zp_arg
         subs    count, count, #16
@@ -142,15 +140,11 @@ endfunc n8_quantize_f32_s16_neon
         vst1.32 {d16[0]}, [out]!
         bne     3b
         bx      lr
+endfunc n8_\name
 .endm
 
-func    n8_dequantize_s8_f32_neon
-        dequantize 8
-endfunc n8_dequantize_s8_f32_neon
-
-func    n8_dequantize_s16_f32_neon
-        dequantize 16
-endfunc n8_dequantize_s16_f32_neon
+dequantize dequantize_s8_f32_neon, 8
+dequantize dequantize_s16_f32_neon, 16
 
 // out[p][c] = fadd(fmul((float) in[p][c], scale[c]), bias[c])                           (4)
 //
