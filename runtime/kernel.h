@@ -438,8 +438,6 @@ N8_ALL_ARGS(N8_SETS)
 //   CHANNELS       [depth / kr][nr][kr]              step = kr
 //   CHANNELS_BY_2  the same                          step = 2 * kr
 //   CHANNELS_BY_4  the same                          step = 4 * kr
-//   PAIRS          [depth / step][nr / 2][4][2][kr]  step = 4 * kr, nr even: two channels at a
-//                                                    time, four groups of kr deep
 //   GROUPS         as CHANNELS; 2 * kr bytes of a tap, or the last kr, are a group, of which each
 //                  of kr / 2 lanes of int16 sums four products or two, kr / 2 bytes apart (11)
 //   BOTH           as CHANNELS, and the rows of a tile are packed like the channels of a panel
@@ -450,7 +448,6 @@ enum n8_packing {
     N8_PACKING_CHANNELS,
     N8_PACKING_CHANNELS_BY_2,
     N8_PACKING_CHANNELS_BY_4,
-    N8_PACKING_PAIRS,
     N8_PACKING_GROUPS,
     N8_PACKING_BOTH,
     N8_PACKING_WINOGRAD,

@@ -139,11 +139,11 @@ void n8_conv_plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     }
 }
 
-// Pieces of `kr` bytes, `step` bytes from one to the next; the last may be shorter. `kr` is a
-// constant wherever this is called, so that a piece is a load and a store.
-static inline __attribute__((always_inline)) void
-scatter(int8_t *to, size_t step, const int8_t *from, size_t count, size_t kr) {
-    for (; count >= kr; count -= kr, from += kr, to += step) {
+// Pieces of `kr` bytes, nr of them from one to the next; the last may be shorter. Where `kr` is a
+// constant, a piece is a load and a store.
+static inline __attribute__((always_inline)) void scatter(int8_t *to, size_t nr, const int8_t *from,
+                                                          size_t count, size_t kr) {
+    for (; count >= kr; count -= kr, from += kr, to += nr * kr) {
         memcpy(to, from, kr);
     }
     memcpy(to, from, count);
@@ -152,21 +152,17 @@ scatter(int8_t *to, size_t step, const int8_t *from, size_t count, size_t kr) {
 // The `count` bytes of channel n in one tap of a panel.
 static void pack_weights(const struct n8_tile *tile, int8_t *to, size_t n, const int8_t *from,
                          size_t count) {
-    const size_t step = tile->kr * tile->nr;
-    const size_t kr = tile->packing == N8_PACKING_PAIRS ? 0 : tile->kr; // all others look alike
-    if (kr == 2) {
-        scatter(to + n * 2, step, from, count, 2);
-    } else if (kr == 4) {
-        scatter(to + n * 4, step, from, count, 4);
-    } else if (kr == 8) {
-        scatter(to + n * 8, step, from, count, 8);
-    } else if (kr == 16) {
-        scatter(to + n * 16, step, from, count, 16);
+    to += n * tile->kr;
+    if (tile->kr == 2) {
+        scatter(to, tile->nr, from, count, 2);
+    } else if (tile->kr == 4) {
+        scatter(to, tile->nr, from, count, 4);
+    } else if (tile->kr == 8) {
+        scatter(to, tile->nr, from, count, 8);
+    } else if (tile->kr == 16) {
+        scatter(to, tile->nr, from, count, 16);
     } else {
-        for (size_t k = 0; k < count; k += tile->kr) {
-            const size_t rest = count - k;
-            memcpy(to + n8_panel_at(tile, n, k), from + k, rest < tile->kr ? rest : tile->kr);
-        }
+        scatter(to, tile->nr, from, count, tile->kr);
     }
 }
 
@@ -191,7 +187,7 @@ pack_panel(int8_t *to, const int8_t *from, size_t stride, size_t count, size_t k
 // channels that was. Products of two tensors are packed in each run.
 static size_t pack_panels(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
     const struct n8_tile *tile = &conv->row->tile;
-    const size_t kr = tile->packing == N8_PACKING_PAIRS ? 0 : tile->kr, count = conv->group_in;
+    const size_t kr = tile->kr, count = conv->group_in;
     size_t n = 0;
     if (conv->taps != 1 || tile->nr != USUAL_NR || (kr != 2 && kr != 4 && kr != 8)) {
         return n;

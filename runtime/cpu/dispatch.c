@@ -11,7 +11,6 @@
 #define RUNS_CHANNELS       1 // of kr in a step
 #define RUNS_CHANNELS_BY_2  2
 #define RUNS_CHANNELS_BY_4  4
-#define RUNS_PAIRS          4
 #define RUNS_GROUPS         1
 #define RUNS_BOTH           1
 #define RUNS_WINOGRAD       2
@@ -21,7 +20,6 @@
     _Static_assert((mr) >= 1 && (mr) <= N8_MAX_MR && (nr) >= 1 && (nr) <= N8_MAX_NR, #slot);       \
     _Static_assert((kr) >= 1 && ((kr) & ((kr) - 1)) == 0 && RUNS_##packing * (kr) <= N8_MAX_STEP,  \
                    #slot);                                                                         \
-    _Static_assert(N8_PACKING_##packing != N8_PACKING_PAIRS || (nr) % 2 == 0, #slot);              \
     _Static_assert(N8_PACKING_##packing != N8_PACKING_WINOGRAD || ((mr) % 2 == 0 && (kr) == 4),    \
                    #slot);                                                                         \
     _Static_assert(                                                                                \

@@ -15,7 +15,6 @@ static inline size_t n8_panel_step(const struct n8_tile *tile) {
     case N8_PACKING_WINOGRAD:
         return 2 * tile->kr;
     case N8_PACKING_CHANNELS_BY_4:
-    case N8_PACKING_PAIRS:
         return 4 * tile->kr;
     case N8_PACKING_CHANNELS:
     case N8_PACKING_GROUPS:
@@ -44,12 +43,6 @@ static inline struct n8_tile n8_both_sides(const struct n8_tile *tile) {
 // contiguous.
 static inline size_t n8_panel_at(const struct n8_tile *tile, size_t n, size_t k) {
     const size_t byte = k & (tile->kr - 1);
-    if (tile->packing == N8_PACKING_PAIRS) {
-        const size_t step = n8_panel_step(tile);
-        const size_t group = (k & (step - 1)) - byte; // kr times the number of the group
-        return (k - group - byte) * tile->nr + n / 2 * 2 * step + 2 * group + n % 2 * tile->kr +
-               byte;
-    }
     return (k - byte) * tile->nr + n * tile->kr + byte;
 }
 

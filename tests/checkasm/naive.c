@@ -74,27 +74,17 @@ void naive_requantize_s32_s8(int8_t *out, const int32_t *in, size_t pixels, size
 
 size_t naive_step(const struct n8_tile *tile) {
     static const size_t runs[] = {[N8_PACKING_CHANNELS] = 1,      [N8_PACKING_CHANNELS_BY_2] = 2,
-                                  [N8_PACKING_CHANNELS_BY_4] = 4, [N8_PACKING_PAIRS] = 4,
-                                  [N8_PACKING_GROUPS] = 1,        [N8_PACKING_BOTH] = 1,
-                                  [N8_PACKING_WINOGRAD] = 2,      [N8_PACKING_WINOGRAD_PAIRS] = 1};
+                                  [N8_PACKING_CHANNELS_BY_4] = 4, [N8_PACKING_GROUPS] = 1,
+                                  [N8_PACKING_BOTH] = 1,          [N8_PACKING_WINOGRAD] = 2,
+                                  [N8_PACKING_WINOGRAD_PAIRS] = 1};
     return runs[tile->packing] * tile->kr;
 }
 
 size_t naive_weight(const struct n8_tile *tile, size_t taps, size_t depth, size_t n, size_t t,
                     size_t k) {
-    const size_t nr = tile->nr, kr = tile->kr;
-    const size_t tap = n / nr * taps + t, channel = n % nr, group = k / kr;
-    size_t run;                              // the number of the run of kr bytes in which it lies
-    if (tile->packing == N8_PACKING_PAIRS) { // [tap][depth / (4 kr)][nr / 2][4][2]
-        run = tap * (depth / (4 * kr)) + group / 4;
-        run = run * (nr / 2) + channel / 2;
-        run = run * 4 + group % 4;
-        run = run * 2 + channel % 2;
-    } else { // [tap][depth / kr][nr]
-        run = tap * (depth / kr) + group;
-        run = run * nr + channel;
-    }
-    return run * kr + k % kr;
+    const size_t nr = tile->nr, kr = tile->kr; // [tap][depth / kr][nr][kr]
+    const size_t tap = n / nr * taps + t;
+    return ((tap * (depth / kr) + k / kr) * nr + n % nr) * kr + k % kr;
 }
 
 // With products of its own for each of the four: d0 - d2 and so on.

@@ -72,8 +72,8 @@ CHANNELS_KERNEL(n8_igemm_s8_f32_standin_pixel, 1, 16, 16, TO_F32)
 CHANNELS_KERNEL(n8_igemm_s8_s32_standin_in_order, 2, 8, 8, TO_S32)
 CHANNELS_KERNEL(n8_igemm_s8_s8_absent, 2, 8, 8, TO_S8)
 
-// 6x10c4 in pairs: [channels / 10][taps][depth / 16][5][4][2][4]. The four products of a lane
-// are summed in int16, which wraps where they were not proved to fit.
+// 6x10c4: [channels / 10][taps][depth / 16][4][10][4]. The four products of a lane are summed in
+// int16, which wraps where they were not proved to fit.
 void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
     enum { MR = 6, NR = 10, KR = 4, DEEP = 4 };
     const int8_t *panel = args->weights;
@@ -84,16 +84,14 @@ void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
             memcpy(sums, args->bias + n, sizeof sums);
             const int8_t *w = panel;
             for (size_t t = 0; t < args->taps; t++) {
-                for (size_t k = 0; k < args->depth; k += DEEP * KR) {
-                    for (size_t pair = 0; pair < NR; pair += 2, w += DEEP * 2 * KR) {
-                        for (size_t lane = 0; lane < 2 * KR; lane++) {
-                            uint16_t lanes = 0;
-                            for (size_t d = 0; d < DEEP; d++) {
-                                const int8_t x = rows[t * MR][k + d * KR + lane % KR];
-                                lanes = (uint16_t)(lanes + x * w[d * 2 * KR + lane]);
-                            }
-                            sums[pair + lane / KR] += (int16_t)lanes;
+                for (size_t k = 0; k < args->depth; k += DEEP * KR, w += DEEP * NR * KR) {
+                    for (size_t lane = 0; lane < NR * KR; lane++) {
+                        uint16_t lanes = 0;
+                        for (size_t d = 0; d < DEEP; d++) {
+                            const int8_t x = rows[t * MR][k + d * KR + lane % KR];
+                            lanes = (uint16_t)(lanes + x * w[d * NR * KR + lane]);
                         }
+                        sums[lane / KR] += (int16_t)lanes;
                     }
                 }
             }
