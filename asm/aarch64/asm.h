@@ -168,14 +168,17 @@ _\name:
     .endif
 .endm
 
+// A field of the struct at x0, or its low bytes, in all lanes.
+.macro  spread  vector, field, ptr
+        add     \ptr, x0, #\field
+        ld1r    {\vector}, [\ptr]
+.endm
+
 // Zero point (16 bits), lo and hi: the low bytes of fields of the struct at x0.
 .macro  load_limits zero_point, lo, hi, ptr, at_zero_point, at_lo, at_hi
-        add     \ptr, x0, #\at_zero_point
-        ld1r    {\zero_point\().8h}, [\ptr]
-        add     \ptr, x0, #\at_lo
-        ld1r    {\lo\().16b}, [\ptr]
-        add     \ptr, x0, #\at_hi
-        ld1r    {\hi\().16b}, [\ptr]
+        spread  \zero_point\().8h, \at_zero_point, \ptr
+        spread  \lo\().16b, \at_lo, \ptr
+        spread  \hi\().16b, \at_hi, \ptr
 .endm
 
 // clamp(rne(v) + zero_point, lo, hi) of sixteen floats in a-d, as bytes in `a` (5). fcvtns

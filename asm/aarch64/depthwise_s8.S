@@ -137,8 +137,7 @@ func    n8_depthwise_round4
         to_integers v29
 
         // Low bytes of the int32 limits are the int8 limits.
-        add     temp0, args, #N8_OFF_DW_ZERO_POINT
-        ld1r    {v21.8h}, [temp0]
+        spread  v21.8h, N8_OFF_DW_ZERO_POINT, temp0
         sqxtn   v22.4h, v22.4s
         sqxtn   v24.4h, v24.4s
         sqxtn   v26.4h, v26.4s
@@ -148,10 +147,8 @@ func    n8_depthwise_round4
         sqxtn2  v26.8h, v27.4s
         sqxtn2  v28.8h, v29.4s
         each    sqadd, v21.8h, v22.8h, v24.8h, v26.8h, v28.8h
-        add     temp0, args, #N8_OFF_DW_LO
-        ld1r    {v19.16b}, [temp0]
-        add     temp0, args, #N8_OFF_DW_HI
-        ld1r    {v21.16b}, [temp0]
+        spread  v19.16b, N8_OFF_DW_LO, temp0
+        spread  v21.16b, N8_OFF_DW_HI, temp0
         sqxtn   v18.8b, v22.8h
         sqxtn   v20.8b, v26.8h
         sqxtn2  v18.16b, v24.8h
@@ -216,10 +213,8 @@ out     .req x11
 
         // Low bytes of the int32 limits are the int8 limits.
 .Llimits\id:
-        add     temp0, args, #N8_OFF_DW_LO
-        ld1r    {sum0l.8b}, [temp0]
-        add     temp0, args, #N8_OFF_DW_HI
-        ld1r    {sum0h.8b}, [temp0]
+        spread  sum0l.8b, N8_OFF_DW_LO, temp0
+        spread  sum0h.8b, N8_OFF_DW_HI, temp0
         .irp    t, t0.8b, t1.8b, t2.8b, t3.8b
         smax    \t, \t, sum0l.8b
         smin    \t, \t, sum0h.8b
@@ -873,8 +868,7 @@ edgew   .req w8
 
 // A column of padding, in `a` and `ah`.
 .macro  padded  a, ah
-        add     temp0, args, #N8_OFF_DW_IN_ZERO_POINT
-        ld1r    {\a\().16b}, [temp0]
+        spread  \a\().16b, N8_OFF_DW_IN_ZERO_POINT, temp0
         mov     \ah\().16b, \a\().16b
 .endm
 
@@ -1121,8 +1115,7 @@ edgew   .req w8
 .macro  s2_padding id
         // The first column is padding.
 .Lleft\id:
-        add     temp0, args, #N8_OFF_DW_IN_ZERO_POINT
-        ld1r    {v16.16b}, [temp0]
+        spread  v16.16b, N8_OFF_DW_IN_ZERO_POINT, temp0
         zip1    v16.16b, v21.16b, v16.16b
         fill    mov, v16.16b, v12.16b, v13.16b, v14.16b, v15.16b
         b       .Lprimed\id
@@ -1230,10 +1223,8 @@ func    n8_\name, DOTPROD
 
         // Low bytes of the int32 limits are the int8 limits.
 .Llimits\@:
-        add     temp0, args, #N8_OFF_DW_LO
-        ld1r    {t1.16b}, [temp0]
-        add     temp0, args, #N8_OFF_DW_HI
-        ld1r    {t3.16b}, [temp0]
+        spread  t1.16b, N8_OFF_DW_LO, temp0
+        spread  t3.16b, N8_OFF_DW_HI, temp0
         smax    t0.16b, t0.16b, t1.16b
         smax    t2.16b, t2.16b, t1.16b
         smin    t0.16b, t0.16b, t3.16b

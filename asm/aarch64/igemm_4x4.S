@@ -432,10 +432,8 @@ r3      .req v21
         tbz     kind, #2, 4f
 
         // Low bytes of the int32 limits are the int8 limits.
-        add     tmp3, args, #N8_OFF_IG_LO
-        ld1r    {qlo.8b}, [tmp3]
-        add     tmp3, args, #N8_OFF_IG_HI
-        ld1r    {qhi.8b}, [tmp3]
+        spread  qlo.8b, N8_OFF_IG_LO, tmp3
+        spread  qhi.8b, N8_OFF_IG_HI, tmp3
         smax    bytes0.8b, bytes0.8b, qlo.8b
         smax    bytes1.8b, bytes1.8b, qlo.8b
         smin    bytes0.8b, bytes0.8b, qhi.8b

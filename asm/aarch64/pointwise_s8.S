@@ -97,16 +97,14 @@ scales  .req x8
 .macro  pointwise name, operands, operation
 func    n8_\name
         load_limits v0, v1, v2, ptr, N8_OFF_PW_ZERO_POINT, N8_OFF_PW_LO, N8_OFF_PW_HI
-        add     ptr, args, #N8_OFF_PW_A_ZERO_POINT
-        ld1r    {v6.16b}, [ptr]
+        spread  v6.16b, N8_OFF_PW_A_ZERO_POINT, ptr
         ldr     s3, [args, #N8_OFF_PW_A_SCALE]
         ldr     slope, [args, #N8_OFF_PW_SLOPE]
         mov     one, #0x3f800000
         dup     v5.4s, slope
         ldp     out, first, [args, #N8_OFF_PW_OUT]
     .if \operands == 2
-        add     ptr, args, #N8_OFF_PW_B_ZERO_POINT
-        ld1r    {v7.16b}, [ptr]
+        spread  v7.16b, N8_OFF_PW_B_ZERO_POINT, ptr
         ldr     s4, [args, #N8_OFF_PW_B_SCALE]
         ldr     second, [args, #N8_OFF_PW_B]
         ldr     scales, [args, #N8_OFF_PW_SCALES]
