@@ -27,7 +27,7 @@ static size_t gates_of(const struct n8_step *step) {
     return step->row.kind == N8_OP_LSTM ? 4 : step->row.kind == N8_OP_GRU ? 3 : 1;
 }
 
-static struct sizes sizes_of(const struct n8_model *model, const struct n8_step *step) {
+static struct sizes sizes_of(const struct n8_step *step) {
     const struct n8_tensor *in = step->in;
     return (struct sizes){
         .steps = (size_t)in->onnx_dims[0],
@@ -50,7 +50,7 @@ static size_t weights_of(const struct sizes *s) {
 
 enum n8_status n8_check_recurrent(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = step->out;
-    const struct sizes s = sizes_of(reader->model, step);
+    const struct sizes s = sizes_of(step);
     const size_t rows = (size_t)out->onnx_dims[0];
     if (step->in->rank != 3 || out->rank != 4 || (rows != s.steps && rows != s.steps + s.states) ||
         (size_t)out->onnx_dims[2] != s.batch || s.directions > 2 || s.input > MOST ||
@@ -150,8 +150,13 @@ static enum n8_status plan_part(const struct n8_model *model, const struct n8_st
     return n8_conv_plan(conv, &shape, &input, &epilogue, &any, &model->kernels);
 }
 
-// What one sequence in one direction needs, for one thread.
+// One sequence of the batch in one direction, and what it needs, for one thread.
 struct work {
+    const struct n8_session *session;
+    const struct n8_step *step;
+    const struct matrices *m;
+    struct sizes s;
+    size_t direction, batch;
     float *gates;  // [2][G * H]: what W and R add up to
     float *state;  // [H]
     float *cell;   // [H]
@@ -180,7 +185,7 @@ static size_t own_scratch(const struct sizes *s) {
 }
 
 enum n8_status n8_plan_recurrent(struct n8_reader *reader, struct n8_step *step) {
-    const struct sizes s = sizes_of(reader->model, step);
+    const struct sizes s = sizes_of(step);
     const size_t pairs = 2 * rows_of(&s);
     N8_TRY(n8_read_array(reader, step->row.weights, weights_of(&s), 1, &step->arrays[0]));
     N8_TRY(n8_read_array(reader, step->row.multiplier, pairs, sizeof(float), &step->arrays[1]));
@@ -277,7 +282,7 @@ static void separate(float *out, const void *pairs, size_t count) {
 }
 
 enum n8_status n8_pack_recurrent(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const struct sizes s = sizes_of(reader->model, step);
+    const struct sizes s = sizes_of(step);
     const size_t pairs = 2 * rows_of(&s);
     const int8_t *weights = step->arrays[0];
     step->proof.weights_lo = INT8_MAX;
@@ -310,7 +315,7 @@ enum n8_status n8_pack_recurrent(struct n8_reader *reader, struct n8_step *step,
 }
 
 // Quantizes a vector by its largest magnitude; its scale, 0 where all is below 1e-30.
-static float quantize(const struct n8_session *session, int8_t *out, float *vector, size_t count) {
+static float quantize(const struct work *w, int8_t *out, float *vector, size_t count) {
     const uint32_t infinite = 0x7f800000, sign = 0x80000000;
     uint32_t most = 0; // magnitudes are in the order of their bits
     for (size_t i = 0; i < count; i++) {
@@ -328,7 +333,7 @@ static float quantize(const struct n8_session *session, int8_t *out, float *vect
         memset(out, 0, count);
         return 0.0f;
     }
-    session->model->kernels.quantize_f32_s8(out, vector, count, 127.0f / largest, 0, -127, 127);
+    w->session->model->kernels.quantize_f32_s8(out, vector, count, 127.0f / largest, 0, -127, 127);
     return largest / 127.0f;
 }
 
@@ -352,16 +357,15 @@ static void scale_sums(float *restrict out, const int32_t *restrict sums, size_t
 }
 
 // R v + bias of the rows of a part, to its place among the gates.
-static void multiply_state(const struct n8_session *session, const struct sizes *s,
-                           const struct matrices *m, size_t direction, enum part part,
-                           const struct work *w) {
-    const struct n8_conv *conv = &m->parts[direction][part];
-    const float scale = quantize(session, w->bytes, w->vector, s->hidden);
+static void multiply_state(const struct work *w, enum part part) {
+    const struct sizes *s = &w->s;
+    const struct n8_conv *conv = &w->m->parts[w->direction][part];
+    const float scale = quantize(w, w->bytes, w->vector, s->hidden);
     const size_t rows = s->gates * s->hidden, first = first_row(s, part);
-    const size_t entry = (s->directions + direction) * rows + first;
+    const size_t entry = (s->directions + w->direction) * rows + first;
     multiply(conv, w->more, rows, w->bytes, w->scratch);
     scale_sums(w->gates + rows + first, w->more, (size_t)conv->shape.out_channels, scale,
-               m->scales + entry, m->bias + entry);
+               w->m->scales + entry, w->m->bias + entry);
 }
 
 enum { AT_ONCE = 64 }; // values in double
@@ -405,56 +409,54 @@ static void add(float *restrict a, const float *restrict b, size_t count) {
 }
 
 // The next state from x W + b and h R + b, gates z, r, h.
-static void gru(const struct n8_session *session, const struct n8_step *step, const struct sizes *s,
-                const struct matrices *m, size_t direction, const struct work *w) {
-    const size_t size = s->hidden;
+static void gru(const struct work *w) {
+    const size_t size = w->s.hidden;
     float *x = w->gates, *reset = x + size, *made = reset + size;
-    const float *r = x + s->gates * size;
+    const float *r = x + w->s.gates * size;
     add(x, r, 2 * size);
-    activate(m, 0, x, 2 * size, N8_FUNCTION_SIGMOID);
-    if (parts_of(step) == PARTS) { // R multiplies the state that the reset gate has scaled
+    activate(w->m, 0, x, 2 * size, N8_FUNCTION_SIGMOID);
+    if (parts_of(w->step) == PARTS) { // R multiplies the state that the reset gate has scaled
         for (size_t i = 0; i < size; i++) {
             w->vector[i] = reset[i] * w->state[i];
             reset[i] = 1.0f;
         }
-        multiply_state(session, s, m, direction, PART_RESET, w);
+        multiply_state(w, PART_RESET);
     }
     for (size_t i = 0; i < size; i++) {
         made[i] = made[i] + reset[i] * r[2 * size + i];
     }
-    activate(m, 1, made, size, N8_FUNCTION_TANH);
+    activate(w->m, 1, made, size, N8_FUNCTION_TANH);
     for (size_t i = 0; i < size; i++) {
         w->state[i] = (1.0f - x[i]) * made[i] + x[i] * w->state[i];
     }
 }
 
 // What a peephole adds to a gate: nothing, not even a zero, where there are none.
-static void peep(const struct sizes *s, const struct matrices *m, size_t direction, size_t gate,
-                 float *sums, const float *cell) {
-    if (m->options == NULL) {
+static void peep(const struct work *w, size_t gate, float *sums) {
+    if (w->m->options == NULL) {
         return;
     }
-    const float *p = m->peepholes + (3 * direction + gate) * s->hidden;
-    for (size_t i = 0; i < s->hidden; i++) {
-        sums[i] = sums[i] + p[i] * cell[i];
+    const float *p = w->m->peepholes + (3 * w->direction + gate) * w->s.hidden;
+    for (size_t i = 0; i < w->s.hidden; i++) {
+        sums[i] = sums[i] + p[i] * w->cell[i];
     }
 }
 
 // Gates i, o, f, c.
-static void lstm(const struct sizes *s, const struct matrices *m, size_t direction,
-                 const struct work *w) {
-    const size_t size = s->hidden;
+static void lstm(const struct work *w) {
+    const struct matrices *m = w->m;
+    const size_t size = w->s.hidden;
     float *in = w->gates, *out = in + size, *forget = out + size, *made = forget + size;
-    add(in, in + s->gates * size, s->gates * size);
-    peep(s, m, direction, 0, in, w->cell);
-    peep(s, m, direction, 2, forget, w->cell);
+    add(in, in + w->s.gates * size, w->s.gates * size);
+    peep(w, 0, in);
+    peep(w, 2, forget);
     activate(m, 0, in, size, N8_FUNCTION_SIGMOID);
     activate(m, 0, forget, size, N8_FUNCTION_SIGMOID);
     activate(m, 1, made, size, N8_FUNCTION_TANH);
     for (size_t i = 0; i < size; i++) {
         w->cell[i] = forget[i] * w->cell[i] + in[i] * made[i];
     }
-    peep(s, m, direction, 1, out, w->cell);
+    peep(w, 1, out);
     activate(m, 0, out, size, N8_FUNCTION_SIGMOID);
     memcpy(w->state, w->cell, size * sizeof *w->state);
     activate(m, 2, w->state, size, N8_FUNCTION_TANH);
@@ -463,96 +465,93 @@ static void lstm(const struct sizes *s, const struct matrices *m, size_t directi
     }
 }
 
-static void rnn(const struct sizes *s, const struct matrices *m, const struct work *w) {
-    add(w->gates, w->gates + s->hidden, s->hidden);
-    memcpy(w->state, w->gates, s->hidden * sizeof *w->state);
-    activate(m, 0, w->state, s->hidden, N8_FUNCTION_TANH);
+static void rnn(const struct work *w) {
+    const size_t size = w->s.hidden;
+    add(w->gates, w->gates + size, size);
+    memcpy(w->state, w->gates, size * sizeof *w->state);
+    activate(w->m, 0, w->state, size, N8_FUNCTION_TANH);
 }
 
 // The H values of (row, direction, batch) of the output: N, C, H, W of the model's tensor.
-static void put(const struct n8_session *session, const struct n8_step *step, const struct sizes *s,
-                size_t row, size_t direction, size_t batch, const float *values) {
-    const size_t stride = step->out->pixel_stride;
-    uint8_t *to = n8_out_pixel(session, step, (row * s->batch + batch) * s->hidden);
-    to += direction * sizeof *values;
-    for (size_t i = 0; i < s->hidden; i++, to += stride) {
+static void put(const struct work *w, size_t row, const float *values) {
+    const size_t stride = w->step->out->pixel_stride, size = w->s.hidden;
+    uint8_t *to = n8_out_pixel(w->session, w->step, (row * w->s.batch + w->batch) * size);
+    to += w->direction * sizeof *values;
+    for (size_t i = 0; i < size; i++, to += stride) {
         const float value = n8_one_nan(values[i]);
         memcpy(to, &value, sizeof value);
     }
 }
 
 // The values of (row, batch) of an input of three dimensions.
-static void get(float *values, size_t count, const struct n8_session *session,
-                const struct n8_step *step, size_t index, size_t row, size_t batch) {
-    const size_t stride = n8_input(session->model, step, index)->pixel_stride;
-    const uint8_t *from = n8_in_pixel(session, step, index, row * count);
-    from += batch * sizeof *values;
+static void get(const struct work *w, float *values, size_t count, size_t index, size_t row) {
+    const size_t stride = n8_input(w->session->model, w->step, index)->pixel_stride;
+    const uint8_t *from = n8_in_pixel(w->session, w->step, index, row * count);
+    from += w->batch * sizeof *values;
     for (size_t i = 0; i < count; i++, from += stride) {
         memcpy(&values[i], from, sizeof *values);
     }
 }
 
 // The step after the state of `t` others.
-static size_t step_at(const struct n8_step *step, const struct sizes *s, size_t direction,
-                      size_t t) {
-    const bool backwards = direction == 1 || (step->row.flags & N8_OP_REVERSE) != 0;
-    return backwards ? s->steps - 1 - t : t;
+static size_t step_at(const struct work *w, size_t t) {
+    const bool backwards = w->direction == 1 || (w->step->row.flags & N8_OP_REVERSE) != 0;
+    return backwards ? w->s.steps - 1 - t : t;
 }
 
 // W by the inputs of `count` steps after the state of `t` others.
-static void multiply_inputs(const struct n8_session *session, const struct n8_step *step,
-                            const struct sizes *s, const struct matrices *m, size_t direction,
-                            size_t batch, size_t t, size_t count, struct work *w) {
+static void multiply_inputs(struct work *w, size_t t, size_t count) {
+    const struct sizes *s = &w->s;
     for (size_t i = 0; i < count; i++) {
-        get(w->vector, s->input, session, step, 0, step_at(step, s, direction, t + i), batch);
-        w->scales[i] = quantize(session, w->bytes + i * stride_of(s->input), w->vector, s->input);
+        get(w, w->vector, s->input, 0, step_at(w, t + i));
+        w->scales[i] = quantize(w, w->bytes + i * stride_of(s->input), w->vector, s->input);
     }
-    multiply(&m->parts[direction][PART_W], w->sums, s->gates * s->hidden, w->bytes, w->scratch);
+    multiply(&w->m->parts[w->direction][PART_W], w->sums, s->gates * s->hidden, w->bytes,
+             w->scratch);
 }
 
-static void run_sequence(const struct n8_session *session, const struct n8_step *step,
-                         const struct sizes *s, size_t direction, size_t batch, struct work *w) {
-    const struct matrices *m = step->packed;
-    const size_t rows = s->gates * s->hidden, block = block_of(s);
+static void run_sequence(struct work *w) {
+    const struct sizes *s = &w->s;
+    const struct n8_step *step = w->step;
+    const size_t rows = s->gates * s->hidden, block = block_of(s), first = w->direction * rows;
     float *const states[MOST_STATES] = {w->state, w->cell};
     for (size_t i = 0; i < s->states; i++) {
         memset(states[i], 0, s->hidden * sizeof(float));
         if (step->row.input_count > 1) {
-            get(states[i], s->hidden, session, step, 1 + i, direction, batch);
+            get(w, states[i], s->hidden, 1 + i, w->direction);
         }
     }
     for (size_t t = 0; t < s->steps; t++) {
-        const size_t left = s->steps - t;
         if (t % block == 0) {
-            multiply_inputs(session, step, s, m, direction, batch, t, n8_smaller(left, block), w);
+            multiply_inputs(w, t, n8_smaller(s->steps - t, block));
         }
         scale_sums(w->gates, w->sums + t % block * rows, rows, w->scales[t % block],
-                   m->scales + direction * rows, m->bias + direction * rows);
+                   w->m->scales + first, w->m->bias + first);
         memcpy(w->vector, w->state, s->hidden * sizeof(float));
-        multiply_state(session, s, m, direction, PART_R, w);
+        multiply_state(w, PART_R);
         switch (step->row.kind) {
         case N8_OP_GRU:
-            gru(session, step, s, m, direction, w);
+            gru(w);
             break;
         case N8_OP_LSTM:
-            lstm(s, m, direction, w);
+            lstm(w);
             break;
         default:
-            rnn(s, m, w);
+            rnn(w);
         }
-        put(session, step, s, step_at(step, s, direction, t), direction, batch, w->state);
+        put(w, step_at(w, t), w->state);
     }
     const bool all = (size_t)step->out->onnx_dims[0] > s->steps;
     for (size_t i = 0; all && i < s->states; i++) {
-        put(session, step, s, s->steps + i, direction, batch, states[i]);
+        put(w, s->steps + i, states[i]);
     }
 }
 
 // A unit is one sequence of the batch in one direction.
 void n8_run_recurrent(const struct n8_session *session, const struct n8_step *step, size_t begin,
                       size_t end, void *scratch) {
-    const struct sizes s = sizes_of(session->model, step);
-    struct work w = {0};
+    const struct sizes s = sizes_of(step);
+    struct work w = {.session = session, .step = step, .m = step->packed, .s = s};
     w.gates = scratch;
     w.state = w.gates + 2 * s.gates * s.hidden;
     w.cell = w.state + s.hidden;
@@ -562,7 +561,9 @@ void n8_run_recurrent(const struct n8_session *session, const struct n8_step *st
     w.bytes = (int8_t *)(void *)(w.more + s.gates * s.hidden);
     w.scratch = (uint8_t *)scratch + own_scratch(&s);
     for (size_t unit = begin; unit < end; unit++) {
-        run_sequence(session, step, &s, unit % s.directions, unit / s.directions, &w);
+        w.direction = unit % s.directions;
+        w.batch = unit / s.directions;
+        run_sequence(&w);
     }
 }
 
