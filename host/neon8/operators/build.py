@@ -222,12 +222,15 @@ def levels_mean_the_same(source: Tensor, out: Tensor) -> bool:
 
 def ratio(layer: str, source: Tensor, out: Tensor, *, count: int = 1) -> np.float32:
     """float32(scale_source / (scale_out * count)), or CompileError if out of range."""
+    exact = np.float64(source.scale) / (np.float64(out.scale) * count)
+    text = f"scale {source.scale:.4g} of tensor {source.name!r} is too far from scale"
+    return in_range(layer, exact, f"{text} {out.scale:.4g} of {out.name!r}")
+
+
+def in_range(layer: str, exact: np.float64, trouble: str) -> np.float32:
+    """A multiplier as float32, or CompileError if it is none for every back end."""
     with np.errstate(over="ignore", under="ignore"):
-        exact = np.float64(source.scale) / (np.float64(out.scale) * count)
         value: np.float32 = np.float32(exact)
     if value == 0 or not multiplier_ok(value):
-        raise CompileError(
-            f"layer {layer!r}: scale {source.scale:.4g} of tensor {source.name!r} is "
-            f"too far from scale {out.scale:.4g} of {out.name!r}; correct the table"
-        )
+        raise CompileError(f"layer {layer!r}: {trouble}; correct the table")
     return value

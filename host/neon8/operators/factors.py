@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neon8.arrays import FloatArray
-from neon8.errors import CompileError
 from neon8.ir.graph import Factors
 from neon8.ir.program import Finished, Op, Tensor
-from neon8.operators.build import INT16, Build
+from neon8.operators.build import INT16, Build, in_range
 from neon8.operators.constants import ConstantOp, append_constant
 from neon8.operators.floats import append_binary
 from neon8.operators.qdq import Nodes
-from neon8.quant.weights import multiplier_ok
 
 FINER = 1 << 8
 """Steps of int16 in one of int8."""
@@ -40,14 +38,9 @@ def multiplier(
     """M of (16), or CompileError.  factor: of the channel, see Multiply.factors."""
     a, c = (np.float64(operand.scale) for operand in operands)
     scale = a / c if function == "divide" else a * c
-    with np.errstate(over="ignore", under="ignore"):
-        value: np.float32 = np.float32(scale / np.float64(out.scale) * factor)
-    if value == 0 or not multiplier_ok(value):
-        raise CompileError(
-            f"layer {layer!r}: scales {a:.4g} and {c:.4g} of its inputs are too far "
-            f"from {out.scale:.4g} of {out.name!r}; correct the table"
-        )
-    return value
+    text = f"scales {a:.4g} and {c:.4g} of its inputs are too far from"
+    exact = scale / np.float64(out.scale) * factor
+    return in_range(layer, exact, f"{text} {out.scale:.4g} of {out.name!r}")
 
 
 def inverse(factors: Factors) -> Factors:

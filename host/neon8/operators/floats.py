@@ -22,6 +22,7 @@ from neon8.operators.functions import (
     X,
     activation_function,
     call,
+    evaluate,
     postfix,
     power,
 )
@@ -128,23 +129,7 @@ PARAMETERS = {
 
 def compute_unary(op: UnaryOp, _out: Tensor, operand: Operand) -> Array:
     """(22): in double, rounded to float32 once."""
-    x = operand.values.astype(np.float64)
-    stack: list[DoubleArray] = []
-    with np.errstate(all="ignore"):
-        for number, parameters in zip(op.indices, op.values, strict=True):
-            name = FUNCTIONS[number]
-            if name == "none":
-                break
-            if name in ("x", "constant"):
-                value = x if name == "x" else np.full_like(x, parameters[0])
-            elif name in ("add", "subtract", "multiply", "divide"):
-                second = stack.pop()
-                value = COMPUTE[name](stack.pop(), second)
-            else:
-                given = [float(p) for p in parameters[: PARAMETERS.get(name, 0)]]
-                value = ONE_VALUE[name](stack.pop(), *given)
-            stack.append(value)
-    return one_nan(stack[0])
+    return one_nan(evaluate(_tree(op), operand.values.astype(np.float64), ONE_VALUE))
 
 
 def smaller(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@
 What the names mean stands in the table ARGUMENTS.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,9 @@ import numpy as np
 from neon8.arrays import DoubleArray
 from neon8.ir.graph import Activation
 from neon8.quant import elementary
+
+Compute = Callable[..., DoubleArray]
+"""Computes a function of its arguments and its parameters."""
 
 MAX_SIZE = 32
 """Nodes of a tree. Exporters' longest pattern, Gelu with tanh, has less than 20; a file
@@ -126,19 +129,26 @@ LARGEST_EXPONENT = 64
 """The largest whole exponent that is computed by multiplication."""
 
 
-def evaluate(function: Function, x: DoubleArray) -> DoubleArray:
-    """`function` of each x.  NaN where it is not defined, as of a negative root."""
+def evaluate(
+    function: Function, x: DoubleArray, table: Mapping[str, Compute] | None = None
+) -> DoubleArray:
+    """`function` of each x.  NaN where it is not defined, as of a negative root.
+
+    table: what computes the functions by their names, COMPUTE unless given.
+    """
     with np.errstate(all="ignore"):
-        return _evaluate(function, x)
+        return _evaluate(function, x, table or COMPUTE)
 
 
-def _evaluate(function: Function, x: DoubleArray) -> DoubleArray:
+def _evaluate(
+    function: Function, x: DoubleArray, table: Mapping[str, Compute]
+) -> DoubleArray:
     if function.name == "x":
         return x
-    arguments = [_evaluate(argument, x) for argument in function.arguments]
+    arguments = [_evaluate(argument, x, table) for argument in function.arguments]
     if function.name == "constant":
         return np.full_like(x, function.parameters[0])
-    return COMPUTE[function.name](*arguments, *function.parameters)
+    return table[function.name](*arguments, *function.parameters)
 
 
 def softplus(x: DoubleArray) -> DoubleArray:
@@ -232,7 +242,7 @@ def narrowed(kind: str, *, saturates: bool) -> Function | None:
     return call("add", value, number(0.0)) if kind.endswith("uz") else value
 
 
-COMPUTE: dict[str, Callable[..., DoubleArray]] = {
+COMPUTE: dict[str, Compute] = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,

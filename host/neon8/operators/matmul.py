@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neon8.arrays import Array, FloatArray, Int32Array
-from neon8.errors import CompileError
 from neon8.ir.graph import Activated, Activation, Graph, Node, Shape, nchw
 from neon8.ir.graph import Tensor as GraphTensor
 from neon8.ir.program import Op, Tensor
 from neon8.ir.strided import Axis, Strided, whole
 from neon8.ir.views import View, inverse
 from neon8.operators import rearranged
-from neon8.operators.build import FLOAT, Build
+from neon8.operators.build import FLOAT, Build, in_range
 from neon8.operators.constants import append_constant
 from neon8.operators.factors import multiplier
 from neon8.operators.family import Family
@@ -28,7 +27,6 @@ from neon8.operators.reference import Operand, as_float, rounded
 from neon8.operators.scales import SCALE_MAX, clamp_of
 from neon8.operators.source import OnnxNode, Source
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.weights import multiplier_ok
 
 BATCHES = 6
 """Axes of matrices in the file: those of MAX_RANK but two."""
@@ -264,10 +262,8 @@ def lower_matmul(b: Build, node: MatMul) -> None:
     if node.activation.identity and b.wants_float(node.output):
         out = b.declare(node.output, FLOAT)
         exact = np.float64(first.scale) * np.float64(second.scale) * node.factor
-        scale = np.float32(exact)
-        if scale == 0 or not multiplier_ok(scale):
-            text = f"the product of the scales of its inputs, {exact:.4g}, is out of"
-            raise CompileError(f"layer {node.name!r}: {text} range; correct the table")
+        text = f"the product of the scales of its inputs, {exact:.4g}, is out of range"
+        scale = in_range(node.name, exact, text)
         lo, hi = -128, 127
     else:
         out = b.result(node.output)

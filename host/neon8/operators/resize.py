@@ -211,13 +211,10 @@ def _resized(
     source: Source, node: OnnxNode, axes: list[Axis], coordinates: str, rounding: str
 ) -> Node:
     mode = node.text("mode", "nearest")
-    places = []
-    for axis in axes:
-        at = _coordinates(axis, coordinates)
-        if at is None:
-            detail = f"coordinate_transformation_mode {coordinates!r} is not supported"
-            raise source.failure(node, f"{detail}; export with half_pixel")
-        places.append(at)
+    if coordinates not in (*COORDINATES, *OTHERS):
+        detail = f"coordinate_transformation_mode {coordinates!r} is not supported"
+        raise source.failure(node, f"{detail}; export with half_pixel")
+    places = [_coordinates(axis, coordinates) for axis in axes]
     outside = [
         (at < 0) | (at > axis.size - 1)
         if coordinates == CROP
@@ -226,12 +223,12 @@ def _resized(
     ]
     fill = node.real("extrapolation_value", 0.0)
     if mode == "nearest":
-        lists = []
-        for axis, at, out in zip(axes, places, outside, strict=True):
-            taken = _nearest(axis, at, rounding)
-            if taken is None:
-                raise source.failure(node, f"nearest_mode {rounding!r} is unknown")
-            lists.append(np.where(out, -1, taken).astype(np.int32))
+        if rounding not in (*ROUNDINGS, SIMPLE):
+            raise source.failure(node, f"nearest_mode {rounding!r} is unknown")
+        lists = [
+            np.where(out, -1, _nearest(axis, at, rounding)).astype(np.int32)
+            for axis, at, out in zip(axes, places, outside, strict=True)
+        ]
         return select(source, node, lists, fill=fill)
     if mode not in ("linear", "cubic"):
         raise source.failure(node, f"mode {mode!r} is unknown")
@@ -336,6 +333,8 @@ def _inside(
 COORDINATES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 """What exporters write."""
+OTHERS = ("half_pixel_symmetric", "tf_half_pixel_for_nn", CROP)
+"""What else there is of coordinates."""
 
 
 def tapped(
@@ -347,8 +346,6 @@ def tapped(
     """
     axis = Axis(size=size, out=out, scale=scale)
     at = _coordinates(axis, mode)
-    if at is None:
-        raise ValueError(mode)
     indices, weights = _taps(axis, at, np.zeros(at.shape, bool), how)
     if indices.shape[1] > taps:
         return None
@@ -363,15 +360,11 @@ def nearest(
     mode: of COORDINATES.  rounding: of ROUNDINGS.
     """
     axis = Axis(size=size, out=out, scale=scale)
-    at = _coordinates(axis, mode)
-    found = None if at is None else _nearest(axis, at, rounding)
-    if found is None:
-        raise ValueError(mode, rounding)
-    return found
+    return _nearest(axis, _coordinates(axis, mode), rounding)
 
 
-def _coordinates(axis: Axis, mode: str) -> FloatArray | None:
-    """Where each value of the output is in the input, (out,); None for another mode."""
+def _coordinates(axis: Axis, mode: str) -> FloatArray:
+    """Where each value of the output is in the input, (out,)."""
     x: FloatArray = np.arange(axis.out, dtype=np.float32)
     size, out = np.float32(axis.size), np.float32(axis.out)
     at = x
@@ -398,12 +391,12 @@ def _coordinates(axis: Axis, mode: str) -> FloatArray | None:
             part = x * (end - begin) * (size - ONE)
             at = begin * (size - ONE) + part / (out - ONE)
     else:
-        return None
+        raise ValueError(mode)
     return at
 
 
-def _nearest(axis: Axis, at: FloatArray, mode: str) -> Int32Array | None:
-    """The index that is taken for each coordinate, (out,); None for another mode."""
+def _nearest(axis: Axis, at: FloatArray, mode: str) -> Int32Array:
+    """The index that is taken for each coordinate, (out,)."""
     if axis.scale == 1:
         return whole(axis.out)
     down = np.floor(at)
@@ -418,7 +411,7 @@ def _nearest(axis: Axis, at: FloatArray, mode: str) -> Int32Array | None:
     elif mode == "ceil":
         taken = np.ceil(at)
     else:
-        return None
+        raise ValueError(mode)
     return np.clip(taken, 0, axis.size - 1).astype(np.int32)
 
 
