@@ -427,9 +427,9 @@ def finish_transposed(
         append_permute(b, node.name, inner, wide, (view, (0, 1, 4, 5, 2, 6, 3)))
     if wide is not out:
         n, channels, height, width = out.shape
-        begins = (0, n), (0, channels), (top, top + height), (left, left + width)
-        lists = [np.arange(*pair, dtype=np.int32) for pair in begins]
-        append_gather(b, node.name, wide, out, lists, fill=0.0)
+        rows, columns = range(top, top + height), range(left, left + width)
+        lists = (range(n), range(channels), rows, columns)
+        append_gather(b, node.name, wide, out, lists)
 
 
 def residual_add(b: Build, node: Conv2d) -> Node | None:

@@ -161,7 +161,7 @@ def cast(source: Source, node: OnnxNode) -> Node:
     if _holds(wanted, given):
         return import_reshape(source, node)
     (function, mask), *then = wrapped(wanted)
-    return _with_number(node, function, mask, then=tuple(then))
+    return with_number(source, node, function=function, value=mask, then=tuple(then))
 
 
 def _holds(wanted: str, given: str) -> bool:
@@ -237,13 +237,8 @@ def with_number(
     for name in (node.inputs[0], node.outputs[0]):
         source.dims_of(node, name)
     more = wrapped(source.types[node.outputs[0]]) if wraps else ()
-    return _with_number(node, function, value, first=first, then=(*then, *more))
-
-
-def _with_number(
-    node: OnnxNode, function: str, value: int, *, first: bool = False, then: Then = ()
-) -> Folded:
     constants = {0 if first else 1: np.array(value, np.int32)}
+    then = (*then, *more)
     return node.made(Folded, function=function, constants=constants, then=then)
 
 
@@ -273,11 +268,8 @@ def modulo(source: Source, node: OnnxNode) -> Node:
 def is_nan(source: Source, node: OnnxNode) -> Node:
     """IsNaN: what is not equal to itself."""
     source.dims_of(node, node.inputs[0])
-    both = (node.inputs[0], node.inputs[0])
-    output = node.outputs[0]
-    return Folded(
-        name=node.name, inputs=both, output=output, function="equal", then=NOT
-    )
+    test = node.made(Folded, function="equal", then=NOT)
+    return replace(test, inputs=test.inputs * 2)
 
 
 def is_infinite(

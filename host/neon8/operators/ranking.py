@@ -56,10 +56,8 @@ def import_arg(source: Source, node: OnnxNode) -> Node:
     shape = source.dims_of(node, node.inputs[0])
     source.dims_of(node, node.outputs[0])
     axis = axis_of(source, node, len(shape), default=0)
-    return Top(
-        name=node.name,
-        inputs=node.inputs,
-        output=node.outputs[0],
+    return node.made(
+        Top,
         view=_view(shape, axis),
         smallest=node.operator == "ArgMin",
         reverse=bool(node.integer("select_last_index", 0)),

@@ -365,9 +365,7 @@ def quantized(weights: FloatArray) -> tuple[Int8Array, FloatArray]:
 
 def take(b: Build, layer: str, source: Tensor, out: Tensor, rows: range) -> None:
     """Appends source -> out, some of its first axis."""
-    lists = (rows, *(range(size) for size in source.dims[1:]))
-    n, c, h, w = (np.array(each, np.int32) for each in lists)
-    append_gather(b, layer, source, out, (n, c, h, w), fill=0.0)
+    append_gather(b, layer, source, out, (rows, *map(range, source.dims[1:])))
 
 
 FORMS = 3

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array, Int32Array
+from neon8.arrays import AnyArray, Array, Int32Array
 from neon8.ir.graph import INTEGERS, Node, Shape
 from neon8.ir.program import Bounds, Op, Tensor
 from neon8.ir.strided import Strided
@@ -364,9 +364,9 @@ def append_gather(
     layer: str,
     source: Tensor,
     out: Tensor,
-    indices: Sequence[Int32Array],
+    indices: Sequence[AnyArray | range],
     *,
-    fill: float,
+    fill: float = 0.0,
 ) -> None:
     """Appends source -> out, where a step of its own reshapes what was gathered."""
     n, c, h, w = (len(each) for each in indices)
@@ -378,7 +378,7 @@ def append_gather(
         layer,
         (source,),
         taken,
-        indices=np.concatenate(indices),
+        indices=np.concatenate(indices, dtype=np.int32),
         fill=level(fill, out),
     )
     append_reshape(b, layer, taken, out)

@@ -89,7 +89,5 @@ def _with_channels(
     n, _, h, w = source.shape
     dims = (n, len(channels), *(source.dims[2:] if source.rank > 1 else ()))
     out = b.temporary(replace(source, dims=dims), "channels")
-    lists = (np.arange(n), channels, np.arange(h), np.arange(w))
-    indices = [each.astype(np.int32) for each in lists]
-    append_gather(b, layer, source, out, indices, fill=0.0)
+    append_gather(b, layer, source, out, (range(n), channels, range(h), range(w)))
     return out
