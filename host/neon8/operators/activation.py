@@ -14,11 +14,7 @@ from neon8.operators.composition import Parts
 from neon8.operators.constants import append_constant
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.family import Family
-from neon8.operators.floats import (
-    append_binary,
-    append_unary,
-    reshaped_like,
-)
+from neon8.operators.floats import append_binary, append_unary, reshaped_like
 from neon8.operators.functions import activation_function
 from neon8.operators.layout import by_value, with_constants
 from neon8.operators.scales import checked_slopes, clamp_of, slope_of

@@ -19,17 +19,10 @@ from neon8.ir.program import Finished, Tensor
 from neon8.operators import rearranged
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.family import Family
-from neon8.operators.floats import (
-    in_dims_of,
-)
+from neon8.operators.floats import in_dims_of
 from neon8.operators.layout import Converted, Layout, with_attributes
 from neon8.operators.movement import append_reshape
-from neon8.operators.normalization import (
-    Normalized,
-    append_gain,
-    mean_of,
-    standardized,
-)
+from neon8.operators.normalization import Normalized, append_gain, mean_of, standardized
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.reference import Operand, leaky, rounded
 from neon8.operators.scales import finish_of

@@ -37,11 +37,7 @@ from neon8.operators.functions import (
     gated,
     number,
 )
-from neon8.operators.interpolation import (
-    InterpolateOp,
-    compute_interpolate,
-    lines_of,
-)
+from neon8.operators.interpolation import InterpolateOp, compute_interpolate, lines_of
 from neon8.operators.layout import by_value
 from neon8.operators.onnx_functions import (
     GELU,

@@ -26,13 +26,7 @@ from neon8.operators.qdq import Nodes, clamp
 from neon8.operators.reference import Levels, Operand, as_float, one_nan, rounded
 from neon8.operators.scales import clamp_of
 from neon8.operators.source import OnnxNode, Source
-from neon8.operators.windows import (
-    pad_to_windows,
-    steps_of,
-    tap,
-    taps,
-    window,
-)
+from neon8.operators.windows import pad_to_windows, steps_of, tap, taps, window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

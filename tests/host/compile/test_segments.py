@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neon8.compile.segments import (
-    array_of,
-    bits,
-    entries,
-    fitted,
-    real,
-    resized,
-    runs,
-)
+from neon8.compile.segments import array_of, bits, entries, fitted, real, resized, runs
 from neon8.compile.size_search import SizeBook
 from neon8.ir.sizes import evaluated, value
 from neon8.operators.resize import COORDINATES, ROUNDINGS, Filter, nearest, tapped
