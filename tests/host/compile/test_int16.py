@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+import graph_executor
 from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
@@ -234,7 +235,7 @@ def test_what_it_gains():
     graph = graph_of(*nodes)
     x = rng.integers(-128, 128, (1, 4, 5, 5)).astype(np.int8)
     real = x.astype(np.float64) / 2
-    exact = reference(reference(real, nodes[0]), nodes[1])
+    exact = graph_executor.run(graph, {"x": real})["y"]
     found = {}
     for bits in (8, 12, 16):
         table = table_of(graph, h=scale(8.0 / 2 ** (bits - 8), bits=bits))
@@ -243,14 +244,6 @@ def test_what_it_gains():
     assert found[8] < 40
     assert 22 < found[12] - found[8] < 26
     assert 44 < found[16] - found[8] < 52
-
-
-def reference(x, node):
-    """A convolution of stride 1 with padding 1, in double."""
-    padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)])
-    patches = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
-    result = np.einsum("nchwyx,ocyx->nohw", patches, node.weight.astype(np.float64))
-    return result + node.bias[:, None, None]
 
 
 def test_an_average_that_only_floats_read():
