@@ -48,12 +48,8 @@ x       .req x13
         mov     v16.16b, v24.16b
         mov     v17.16b, v25.16b
     .if \count > 1
-        mov     v18.16b, v24.16b
-        mov     v19.16b, v25.16b
-        mov     v20.16b, v24.16b
-        mov     v21.16b, v25.16b
-        mov     v22.16b, v24.16b
-        mov     v23.16b, v25.16b
+        fill    mov, v24.16b, v18.16b, v20.16b, v22.16b
+        fill    mov, v25.16b, v19.16b, v21.16b, v23.16b
     .endif
 8:      ldr     pixel0, [row], #8
         mov     x, width

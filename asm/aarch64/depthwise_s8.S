@@ -274,14 +274,8 @@ func    n8_depthwise_s8_neon
         ldr     temp0w, [args, #N8_OFF_DW_KERNEL_HEIGHT]
         mul     pairs, temp0, width
         add     in0, in0, column
-        mov     sum0l.16b, biasl.16b
-        mov     sum0h.16b, biash.16b
-        mov     sum1l.16b, biasl.16b
-        mov     sum1h.16b, biash.16b
-        mov     sum2l.16b, biasl.16b
-        mov     sum2h.16b, biash.16b
-        mov     sum3l.16b, biasl.16b
-        mov     sum3h.16b, biash.16b
+        fill    mov, biasl.16b, sum0l.16b, sum1l.16b, sum2l.16b, sum3l.16b
+        fill    mov, biash.16b, sum0h.16b, sum1h.16b, sum2h.16b, sum3h.16b
         mov     left, width
         tbnz    pairs, #0, .Lfirst_alone
         fill    movi, #0, t0.16b, t1.16b, t2.16b, t3.16b

@@ -701,10 +701,8 @@ next    .req x17
         mov     v19.16b, v17.16b
         cmp     pixels, #2
         b.ls    7f
-        mov     v20.16b, v16.16b
-        mov     v21.16b, v17.16b
-        mov     v22.16b, v16.16b
-        mov     v23.16b, v17.16b
+        fill    mov, v16.16b, v20.16b, v22.16b
+        fill    mov, v17.16b, v21.16b, v23.16b
         sums_short 4
         b       6f
 7:      sums_short 2
@@ -901,14 +899,10 @@ next    .req x17
         cmp     pixels, #4
         ldp     q20, q22, [sp, #BIAS]
         ldp     q21, q23, [sp, #BIAS + 32]
-        mov     v24.16b, v16.16b
-        mov     v25.16b, v17.16b
-        mov     v26.16b, v18.16b
-        mov     v27.16b, v19.16b
-        mov     v28.16b, v16.16b
-        mov     v29.16b, v17.16b
-        mov     v30.16b, v18.16b
-        mov     v31.16b, v19.16b
+        fill    mov, v16.16b, v24.16b, v28.16b
+        fill    mov, v17.16b, v25.16b, v29.16b
+        fill    mov, v18.16b, v26.16b, v30.16b
+        fill    mov, v19.16b, v27.16b, v31.16b
         b.ls    2f
 
         // 8 bytes.

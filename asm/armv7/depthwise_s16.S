@@ -58,12 +58,8 @@ func    n8_depthwise_s16_s32_neon
         ldr     row, [args, #N8_OFF_DS_ROWS]
         ldr     rows_left, [args, #N8_OFF_DS_KERNEL_HEIGHT]
         ldr     w, [sp, #AT_WEIGHTS]
-        vmov    q10, q8
-        vmov    q11, q9
-        vmov    q12, q8
-        vmov    q13, q9
-        vmov    q14, q8
-        vmov    q15, q9
+        fill    vmov, q8, q10, q12, q14
+        fill    vmov, q9, q11, q13, q15
 
 3:      ldr     in, [row], #4
         mov     left, width
