@@ -66,7 +66,7 @@ def test_a_file_that_changes_is_read_once(tmp_path, monkeypatch):
     expected = run(path, "c")["c"]
     versions = iter([model(seed=n).SerializeToString() for n in range(9)])
     monkeypatch.setattr(Path, "read_bytes", lambda _: next(versions))
-    network = open_network(path)
+    network = open_network(path).first
     assert conv(network.graph).weight.tobytes() == weights(0)["w"].tobytes()
     values = network.references[0].run({"x": X})
     assert values["c"].tobytes() == expected.tobytes()
