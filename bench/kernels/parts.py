@@ -60,14 +60,22 @@ def count(
 def hottest(
     bench: Bench, core: str, models: Sequence[Path], folder: Path
 ) -> dict[str, tuple[Step, ...]]:
-    """Of each function, the loop in which it spends most instructions."""
-    found: dict[str, tuple[float, tuple[Step, ...]]] = {}
+    """Of each function, the loop in which it spends most instructions.
+
+    One of its own rather than one of callers that goes through it.
+    """
+    found: dict[str, tuple[tuple[bool, float], tuple[Step, ...]]] = {}
     for model in models:
         code, parts = count(bench, core, model, folder)
         for cycle in flow.cycles(flow.whole(parts)):
             name = code.function[max(cycle.blocks).address]
-            if name not in found or cycle.instructions > found[name][0]:
-                found[name] = cycle.instructions, code.steps(cycle.blocks)
+            own = all(
+                code.function[block.address] == name
+                for block in filter(flow.OUTSIDE.__ne__, cycle.blocks)
+            )
+            weight = own, cycle.instructions
+            if name not in found or weight > found[name][0]:
+                found[name] = weight, code.steps(cycle.blocks)
     return {name: steps for name, (_, steps) in found.items()}
 
 
