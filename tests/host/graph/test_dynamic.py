@@ -102,18 +102,30 @@ def test_embeddings(tmp_path, kind, between):
     neon8.compile_model(path, neon8.calibrate_model(path, [{"ids": x} for x in ids]))
 
 
-def test_fused_products(tmp_path):
-    """onnxruntime saves DynamicQuantizeMatMul for what it optimized."""
-    path = dynamic(tmp_path, network(), op_types_to_quantize=["MatMul", "Gemm"])
+def shared():
+    """Two products of a tensor, which is quantized once."""
+    nodes = [node("MatMul", "x m", "a", "one"), node("MatMul", "x n", "b", "other"),
+             node("Sub", "a b", "y", "sub")]  # fmt: skip
+    return net(nodes, {"x": (3, 16)}, "y", {"m": weight(16, 5), "n": weight(16, 5)})
+
+
+@pytest.mark.parametrize(
+    ("model", "operator"),
+    [(network(), "DynamicQuantizeMatMul"), (shared(), "MatMulIntegerToFloat")],
+    ids=["one", "two of a tensor"],
+)
+def test_fused_products(tmp_path, model, operator):
+    """onnxruntime saves them for what it optimized."""
+    path = dynamic(tmp_path, model, op_types_to_quantize=["MatMul", "Gemm"])
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "fused.onnx")
     level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.graph_optimization_level = level
     onnxruntime.InferenceSession(path, options)
-    model = onnx.load(options.optimized_model_filepath)
-    fused = {each.op_type for each in model.graph.node}
-    assert "DynamicQuantizeMatMul" in fused
-    x = {"x": RNG.normal(size=IMAGE).astype(F)}
+    fused = onnx.load(options.optimized_model_filepath)
+    assert operator in {each.op_type for each in fused.graph.node}
+    shape = model.graph.input[0].type.tensor_type.shape.dim
+    x = {"x": RNG.normal(size=[axis.dim_value for axis in shape]).astype(F)}
     plain, other = (
         Reference(each).run(x)["y"] for each in (path, options.optimized_model_filepath)
     )
