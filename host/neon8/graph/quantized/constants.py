@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The constants of a quantized ONNX file: integers, what they stand for, and scales."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NoReturn
@@ -174,7 +175,7 @@ class Constants:
         raise UnusableError(f"it does not say the {name}")
 
 
-class Rewriting:
+class Rewriting(ABC):
     """A network while its nodes are taken, one by one, to make another of them.
 
     known: its constants.  nodes: those of the other one.  taken: names in use.
@@ -203,9 +204,9 @@ class Rewriting:
         except UnusableError as error:
             self.refuse(node, str(error))
 
+    @abstractmethod
     def take_one(self, node: onnx.NodeProto) -> None:
         """One node.  UnusableError."""
-        raise NotImplementedError
 
     def fresh(self, name: str) -> str:
         """`name`, lengthened until nothing has it."""
