@@ -190,7 +190,9 @@ class Builder:
         self.emit("ReduceMean", [x], out, axes=axes, keepdims=keep)
 
     def local(self, x, shape):
+        """LRN of bounded values: onnxruntime's sum slides, so big ones cancel."""
         if len(shape) == 4:
+            x = self.emit("Tanh", [x], shape)
             self.emit("LRN", [x], shape, size=self.pick([1, 3, 5]), alpha=0.5)
 
     def instance(self, x, shape):
