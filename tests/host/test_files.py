@@ -181,6 +181,7 @@ def test_what_need_not_end_is_not_read(tmp_path):
         "run {end} --input {tiny.data}",
         "run {tiny.n8} --input {end}",
         "evaluate {end} --data {tiny.data}",
+        "evaluate {end} --data {tiny.data} --target armv7",
         "inspect {end}",
     ],
 )
@@ -196,4 +197,6 @@ def test_no_command_waits_or_reads_for_ever(tiny, tmp_path, capsys, words):
         said = capsys.readouterr().err
         assert said.startswith("neon8: error: ")
         assert said.count("\n") == 1
+        if words.startswith(("run {end}", "evaluate {end}")):
+            assert "is a pipe or a device" in said
         assert not out.exists()

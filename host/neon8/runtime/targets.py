@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neon8.arrays import Array
 from neon8.data.inputs import Input, of_shapes, with_bounds
+from neon8.errors import ModelError
 from neon8.files import open_regular
 from neon8.machines import NATIVE
 from neon8.runtime.arrays import Bounds, StepInfo, TensorInfo, any_open
@@ -116,14 +117,17 @@ CUT = ".json"
 
 
 def is_model_file(path: Path) -> bool:
-    """True for what open_model() opens, by its name or by its first bytes."""
+    """True for what open_model() opens, by its name or by its first bytes.
+
+    ModelError: the file cannot be read.
+    """
     if path.suffix in (".n8", CUT):
         return True
     try:
         with open_regular(path) as file:
             return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def opened(
