@@ -84,10 +84,10 @@ levels() {
 }
 
 # Kernels do the same on every processor that has them, as none uses more than the ELF audit allows:
-# those in C run on one, the others where branches must land where they may. Files are damaged where
-# sanitizers look, and where pointers have 32 bits.
+# they are compared where branches must land where they may. Files are damaged where sanitizers look,
+# and where pointers have 32 bits.
 on_plain() { # MACHINE
-    kernels "$1" "$1" c && checks "$1" -E '^(checkasm|layers|fuzz_.*)$'
+    checks "$1" -E '^(checkasm|layers|fuzz_.*)$'
 }
 
 beyond_c() { # MACHINE LEVEL...
@@ -120,7 +120,7 @@ built_for_most() {
 }
 
 by_clang() { # MACHINE
-    built "linux-$1-musl" checkasm && kernels "$1" "linux-$1-musl" c
+    built "linux-$1-musl" checkasm && kernels "$1" "linux-$1-musl" neon
 }
 
 by_clang_here() {

@@ -3,6 +3,7 @@
 // The convolution kernels: every tail of pixels and channels, few and many taps and depths,
 // strides with gaps, misaligned activations.
 #include "checkasm.h"
+#include "ref/panel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +36,11 @@ static float draw_residual_scale(struct rng *rng, int pattern, float *scale) {
     return *scale * 255.0f;
 }
 
-static bool is_winograd(const struct n8_tile *tile) {
-    return tile->packing == N8_PACKING_WINOGRAD || tile->packing == N8_PACKING_WINOGRAD_PAIRS;
+// Where byte k of channel n lies in the weights of a tap, after which come the panel's other taps.
+static size_t weight_at(const struct n8_tile *tile, size_t taps, size_t depth, size_t n, size_t t,
+                        size_t k) {
+    const size_t tap = n / tile->nr * taps + t;
+    return tap * depth * tile->nr + n8_panel_at(tile, n % tile->nr, k);
 }
 
 struct igemm_size {
@@ -46,15 +50,14 @@ struct igemm_size {
 // The largest sum of products of a channel, whatever the input.
 static int32_t igemm_reach(const struct n8_tile *tile, struct igemm_size size,
                            const int8_t *weights, size_t n) {
-    const size_t sides = is_winograd(tile) ? 2 : 1;
+    const size_t sides = n8_is_winograd(tile) ? 2 : 1;
     const struct n8_tile wide = {tile->mr, (uint8_t)(sides * tile->nr), tile->kr, tile->packing};
     int32_t reach = 0;
     for (size_t i = 0; i < size.taps * sides; i++) {
         const size_t panel = n / tile->nr * sides + i % sides;
         const size_t at = panel * tile->nr + n % tile->nr;
         for (size_t k = 0; k < size.depth; k++)
-            reach +=
-                128 * abs(weights[naive_weight(&wide, size.taps, size.depth, at, i / sides, k)]);
+            reach += 128 * abs(weights[weight_at(&wide, size.taps, size.depth, at, i / sides, k)]);
     }
     return reach;
 }
@@ -73,9 +76,9 @@ static const uint8_t *place_marks(struct rng *rng, const struct n8_tile *tile,
         deep[i] = whole && (kind < 2 ? kind : rng_below(rng, 2));
         for (size_t n = panel * tile->nr; deep[i] && n < (panel + 1) * tile->nr; n++) {
             for (size_t k = from; k < from + group; k++)
-                data_limit(&weights[naive_weight(tile, size.taps, size.depth, n, t, k)], 1, 4);
+                data_limit(&weights[weight_at(tile, size.taps, size.depth, n, t, k)], 1, 4);
             const size_t k = from + rng_below(rng, (uint32_t)group);
-            data_lowest(rng, &weights[naive_weight(tile, size.taps, size.depth, n, t, k)], 4);
+            data_lowest(rng, &weights[weight_at(tile, size.taps, size.depth, n, t, k)], 4);
         }
     }
     return deep;
@@ -94,7 +97,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     const bool packed = tile->packing == N8_PACKING_BOTH;
     const size_t all_rows = round_up(size.pixels, tile->mr) * size.taps;
     // Of (23) a tap has two sides; its tiles follow each other.
-    const bool winograd = is_winograd(tile);
+    const bool winograd = n8_is_winograd(tile);
     const size_t tiles = winograd ? round_up(size.pixels, tile->mr) / 2 : 1;
     const size_t sides = winograd ? 2 : 1;
     const size_t pointers = packed ? 1 : winograd ? size.taps * sides : all_rows;
@@ -113,7 +116,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     for (size_t n = 0; n < padded && !winograd; n++) {
         const size_t t = rng_below(rng, (uint32_t)size.taps);
         const size_t k = rng_below(rng, (uint32_t)size.depth);
-        data_lowest(rng, &weights[naive_weight(tile, size.taps, size.depth, n, t, k)],
+        data_lowest(rng, &weights[weight_at(tile, size.taps, size.depth, n, t, k)],
                     context->kernel->geometry.products);
     }
     const bool groups = tile->packing == N8_PACKING_GROUPS;
@@ -121,7 +124,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     for (size_t n = size.channels; n < padded && !winograd; n++) {
         for (size_t t = 0; t < size.taps; t++) {
             for (size_t k = 0; k < size.depth; k++)
-                weights[naive_weight(tile, size.taps, size.depth, n, t, k)] = 0;
+                weights[weight_at(tile, size.taps, size.depth, n, t, k)] = 0;
         }
     }
     const int8_t **rows = guard_place(rng, REGION_ROWS, pointers * sizeof *rows);
@@ -196,8 +199,8 @@ void cases_n8_igemm_fn(struct context *context) {
     enum { ROUNDS = 4, TAPS = 3, DEPTHS = 4, ENOUGH = 2000 };
     static const size_t taps[TAPS] = {1, 2, 9};
     const struct n8_tile *tile = &context->kernel->geometry.tile;
-    const size_t unit = naive_step(tile);
-    const bool winograd = is_winograd(tile);
+    const size_t unit = n8_panel_step(tile);
+    const bool winograd = n8_is_winograd(tile);
     const bool single = tile->mr == 1; // such a kernel is called for one pixel only
     const size_t mr = tile->mr, nr = tile->nr;
     const size_t pixels = single ? 1 : 2 * mr + 1, channels = 2 * nr + 1;

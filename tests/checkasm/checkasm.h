@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // checkasm: every kernel of kernels.inc against its twin, byte for byte. A row of another
-// instruction set is compared with the C kernel of its slot, which serves any geometry, the C
-// row with a naive scalar implementation of the contract in kernel.h. Sizes, tails and the
-// order of all arrays follow the geometry of the row.
+// instruction set is compared with the C kernel of its slot, which serves any geometry, and so is
+// that kernel with each of them; where it is alone, with a naive implementation of the contract in
+// kernel.h. Sizes, tails and the order of all arrays follow the geometry of the row.
 #ifndef N8_CHECKASM_H
 #define N8_CHECKASM_H
 
@@ -137,14 +137,8 @@ N8_SLOTS(N8_CASES)
 // selftest.c: whether every misbehaving kernel was caught and no other.
 bool selftest(uint64_t seed);
 
-// naive.c: depths are multiples of this.
-size_t naive_step(const struct n8_tile *tile);
-// naive.c: where byte k of channel n lies in the weights of an implicit GEMM.
-size_t naive_weight(const struct n8_tile *tile, size_t taps, size_t depth, size_t n, size_t t,
-                    size_t k);
-// naive.c: one for each slot.
-#define N8_NAIVE(slot, type) type naive_##slot;
-N8_SLOTS(N8_NAIVE)
-#undef N8_NAIVE
+// naive.c
+n8_lrn_fn naive_lrn_s8;
+n8_softmax_fn naive_softmax_f32;
 
 #endif // N8_CHECKASM_H

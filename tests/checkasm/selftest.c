@@ -148,7 +148,7 @@ static const struct {
     {{.slot = #slot_,                                                                              \
       .suffix = text,                                                                              \
       .run = (any_fn *)symbol,                                                                     \
-      .reference = (any_fn *)naive_##slot_,                                                        \
+      .reference = (any_fn *)n8_##slot_##_c,                                                       \
       .cases = cases_,                                                                             \
       .geometry = {.tile = {.mr = 2, .nr = 2, .kr = 4}}},                                          \
      reason},
@@ -187,7 +187,7 @@ bool selftest(uint64_t seed) {
         const struct kernel kernel = {"selftest",
                                       samples[i].name,
                                       (any_fn *)samples[i].run,
-                                      (any_fn *)naive_quantize_f32_s8,
+                                      (any_fn *)n8_quantize_f32_s8_c,
                                       cases_n8_quantize_fn,
                                       {{0}, 0, 0, 0, 0, 0, 0, 0}};
         right &= judge(&kernel, seed, samples[i].reason, &caught);

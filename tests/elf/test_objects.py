@@ -193,6 +193,15 @@ def test_the_tables_were_read(machine):
     assert len({row.symbol for row in found}) == len(found)
 
 
+def test_every_c_kernel_is_compared_with_another():
+    """Its slot has one more row, or a naive twin."""
+    table = (RUNTIME / "kernels.inc").read_text()
+    naive = (RUNTIME.parent / "tests" / "checkasm" / "naive.c").read_text()
+    slots = re.findall(r"^N8_\w+\((\w+), c\b", table, re.MULTILINE)
+    alone = {slot for slot in slots if len(re.findall(rf"\b{slot}\b", table)) == 1}
+    assert alone == set(re.findall(r"naive_(\w+)", naive))
+
+
 FUNCTION = """
 .hidden n8_x
 .globl n8_x
