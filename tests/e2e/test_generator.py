@@ -1,44 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The random networks can tell: they reach everything, vary, and show a wrong byte."""
 
-import dataclasses
 from collections import Counter
 
 import numpy as np
 
-from neon8.compile import oracle, writer
+from neon8.compile import writer
 from neon8.operators.arithmetic import SumOp
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.pooling import PoolOp
 from neon8.runtime import Model, library
-from random_convs import bound
-from random_program import differing_bytes, random_inputs, random_program
+from random_program import random_program
 
 MOST_KINDS = 4
 """Inputs and output of a step that is counted by their types."""
 MIXED = ("int8 int16", "int16 int8", "int16 int16", "int16 float32")
-
-
-def test_comparison_notices_one_level():
-    """A bias that is off by what moves the result by one level is found."""
-    noticed = 0
-    for seed in range(100):
-        program = random_program(seed)
-        ops = list(program.ops)
-        for at, op in enumerate(ops):
-            if isinstance(op, Conv2dOp):
-                bias = np.where(np.abs(op.bias) < 2**30, op.bias // 2 + 99, op.bias)
-                reach = program.tensors[op.inputs[0]].reach
-                proved = bound(op.weights, bias, reach=reach)
-                ops[at] = dataclasses.replace(
-                    op, bias=bias.astype(np.int32), acc_bound=proved
-                )
-        wrong = dataclasses.replace(program, ops=tuple(ops))
-        inputs = random_inputs(program, seed)
-        with Model.from_bytes(writer.dumps(wrong)) as model:
-            result = model.session().run(inputs)
-        noticed += differing_bytes(result, oracle.run(program, inputs)) != {}
-    assert noticed > 10
 
 
 def test_generator_reaches_everything():
@@ -99,13 +75,3 @@ def test_generator_reaches_everything():
         *(-128, -1, 0, 1, 127),
     ):
         assert seen[what] >= 5, what
-
-
-def test_results_vary():
-    """Not all is saturated: a comparison of constants would prove nothing."""
-    varied = 0
-    for seed in range(100):
-        program = random_program(seed)
-        result = oracle.run(program, random_inputs(program, seed))
-        varied += any(np.unique(array).size > 4 for array in result.values())
-    assert varied > 60
