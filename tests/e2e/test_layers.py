@@ -210,54 +210,6 @@ def test_windows_of_few_channels(seed):
     assert bits(layer.run(x)) == bits(expected.astype(np.int32))
 
 
-@pytest.mark.parametrize("stride", [1, 2])
-@pytest.mark.parametrize("height", [1, 2, 7, 8])
-@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 14])
-@pytest.mark.parametrize("size", [3, 5])
-def test_small_depthwise_layers(size, stride, height, width):
-    """Windows that leave the image at both sides at once."""
-    rng = np.random.default_rng(width)
-    weights = rng.integers(-127, 128, (16, size, size, 1), np.int8)
-    x = rng.integers(-128, 128, (2, height, width, 16), np.int8)
-    epilogue = {
-        "bias": rng.integers(-4000, 4000, 16, np.int32),
-        "multiplier": np.full(16, 0.004, np.float32),
-    }
-    for pad in (0, 1, 2):
-        if min(height, width) + 2 * pad < size:
-            continue
-        options = {"strides": (stride, stride), "pads": (pad,) * 4, "groups": 16}
-        results = [
-            layers.Conv2d(
-                weights, x.shape, in_zero_point=71, isa=isa, **options, **epilogue
-            ).run(x)
-            for isa in ("c", *levels())
-        ]
-        assert len({result.tobytes() for result in results}) == 1, pad
-
-
-@pytest.mark.parametrize("height", range(1, 9))
-@pytest.mark.parametrize("width", [*range(2, 10), 21])
-def test_small_3x3_layers(height, width):
-    """Tiles with fewer outputs at the edges, one below and beside the other."""
-    rng = np.random.default_rng(width)
-    weights = rng.integers(-127, 128, (24, 3, 3, 40), np.int8)
-    x = rng.integers(-128, 128, (2, height, width, 40), np.int8)
-    epilogue = {
-        "bias": rng.integers(-4000, 4000, 24, np.int32),
-        "multiplier": np.full(24, 0.0005, np.float32),
-        "residual_scale": 0.37,
-    }
-    for pads in ((1, 1, 1, 1), (2, 0, 0, 2)):
-        results = [
-            layers.Conv2d(
-                weights, x.shape, in_zero_point=71, isa=isa, pads=pads, **epilogue
-            ).run(x, x[..., :24])
-            for isa in ("c", *levels())
-        ]
-        assert len({result.tobytes() for result in results}) == 1, pads
-
-
 @pytest.mark.parametrize("groups", [1, 2])
 def test_weights_beyond_a_second_level_cache(groups):
     """They are read in slices, each for all pixels."""

@@ -34,25 +34,6 @@ def kinds(program):
 
 @settings(max_examples=12)
 @given(
-    operator=st.sampled_from(["Max", "Min", "Sum", "Mean"]),
-    names=st.lists(st.sampled_from("ab"), min_size=1, max_size=5),
-    relu=st.booleans(),
-    keep=st.booleans(),
-)
-def test_several_tensors(tmp_path_factory, operator, names, relu, keep):
-    folder = tmp_path_factory.mktemp("several")
-    nodes = [node(operator, " ".join(names), "m", "n")]
-    nodes.append(node("Relu" if relu else "Neg", "m", "z"))
-    model = behind_convolutions(nodes, {})
-    graph = assert_same(folder, model)
-    keeps = keep and any(each.name == "n" for each in graph.nodes)
-    program, ratio = whole(folder, model, keep=["n"] if keeps else ())
-    assert ratio > GOOD
-    assert set(program.islands) == ({"n"} if keeps else set())
-
-
-@settings(max_examples=12)
-@given(
     operator=st.sampled_from(["Add", "Sub", "Mul", "Div", "Max", "Min"]),
     axes=st.sets(st.integers(0, 3)),
     rank=st.integers(0, 4),
@@ -85,17 +66,6 @@ def test_extremes_are_exact(tmp_path, operator):
     assert not kinds(program) & {RequantizeOp, AddOp}
     scales = {program.tensors[name].scale for name in ("a", "b", "z")}
     assert len(scales) == 1
-
-
-@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Max"])
-def test_both_are_broadcast(tmp_path, operator):
-    nodes = [node("GlobalMaxPool", "a", "g"), node(operator, "g c", "z")]
-    value = np.random.default_rng(2).normal(0, 1, (3, 6, 1)).astype(np.float32)
-    model = behind_convolutions(nodes, {"c": value})
-    assert_same(tmp_path, model)
-    program, ratio = whole(tmp_path, model)
-    assert program.islands == {}
-    assert ratio > GOOD
 
 
 @pytest.mark.parametrize(

@@ -108,36 +108,6 @@ def test_layers_over_tokens_need_no_moves(tmp_path):
     assert ratio > GOOD
 
 
-def test_tokens_with_positions(tmp_path):
-    nodes = [
-        node("MatMul", "x w1", "m"),
-        node("Relu", "m", "r"),
-        node("MatMul", "r w2", "o"),
-        node("Add", "o position", "s"),
-        node("Max", "s o", "t"),
-        node("MatMul", "t w1", "n"),
-        node("Clip", "n", "y"),
-    ]
-    model = net(nodes, {"x": (1, 12, 8)}, "y", WEIGHTS)
-    assert_same(tmp_path, model)
-    program, ratio = whole(tmp_path, model)
-    assert operations(program).count("PERMUTE") == 2
-    assert ratio > GOOD
-
-
-def test_a_tensor_that_others_read_too_exists_in_both_ways(tmp_path):
-    nodes = [
-        node("MatMul", "x w1", "m"),
-        node("Relu", "m", "r"),
-        node("MatMul", "r w2", "o"),
-        node("ReduceMean", "r", "y", axes=[1], keepdims=0),
-        node("Softmax", "o", "z", axis=-1),
-    ]
-    model = net(nodes, {"x": (2, 12, 8)}, "y z r", WEIGHTS)
-    assert_same(tmp_path, model)
-    assert whole(tmp_path, model)[1] > GOOD
-
-
 @settings(max_examples=25)
 @given(
     operator=st.sampled_from(

@@ -19,24 +19,6 @@ from open_nets import Block
 
 F = np.float32
 SHAPE = (1, 3, 4, 5)
-COMPARISONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
-
-
-@pytest.mark.parametrize("other", [SHAPE, (3, 1, 1), (5,), ()])
-@pytest.mark.parametrize("operator", COMPARISONS)
-def test_where_a_comparison_holds(tmp_path, operator, other):
-    """Of x with itself reversed, or with a constant on either side."""
-    bound = np.round(np.random.default_rng(1).normal(0, 1, other), 1).astype(F)
-    nodes = [
-        node(operator, "x bound", "first"),
-        node(operator, "bound x", "second"),
-        node("And", "first second", "both"),
-        node("Not", "both", "condition"),
-        node("Where", "condition x bound", "taken"),
-        node("Where", "first bound x", "y"),
-    ]
-    weights = {"bound": bound}
-    assert_same(tmp_path, net(nodes, {"x": SHAPE}, "taken y", weights))
 
 
 def test_where_moves_int8(tmp_path):

@@ -21,31 +21,6 @@ def one(graph):
     return found
 
 
-@pytest.mark.parametrize(
-    ("shape", "axis", "parameters"),
-    [
-        (TOKENS, 2, (1, 6)),
-        (TOKENS, 1, (6,)),
-        ((6,), 0, (6,)),
-        ((2, 2, 3, 2, 6), -2, (2, 6)),
-    ],
-)
-def test_over_last_axes(tmp_path, shape, axis, parameters):
-    """With and without B; node tests have more axes."""
-    for constants in ([parameters, parameters], [parameters]):
-        norm = ("LayerNormalization", constants, {"axis": axis})
-        graph = assert_same(tmp_path, chain([norm], shape, opset=17))
-        assert one(graph).centred
-
-
-@pytest.mark.parametrize("shape", [IMAGE, (2, 6, 7)])
-def test_groups(tmp_path, shape):
-    norm = ("GroupNormalization", [(6,), (6,)], {"num_groups": 3})
-    graph = assert_same(tmp_path, chain([norm, ("Relu", [], {})], shape, opset=21))
-    assert one(graph).groups == 3
-    assert len(graph.nodes) == 1
-
-
 REFUSED = {
     "epsilon": (("LayerNormalization", [(6,)], {"epsilon": 0.0}), "epsilon 0"),
     "size": (("LayerNormalization", [np.ones((5, 6), F)], {}), "input 1 [5, 6]"),

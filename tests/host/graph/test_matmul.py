@@ -9,47 +9,6 @@ from neon8.ir.strided import Axis, Strided, whole
 from neon8.operators.matmul import MOST_PRODUCTS, MatMul
 from onnx_nets import assert_same, net, node, why_opaque
 
-SHAPES = {
-    "matrices": ((5, 7), (7, 3)),
-    "three dimensions": ((2, 5, 7), (2, 7, 3)),
-    "four dimensions": ((2, 3, 5, 7), (2, 3, 7, 4)),
-    "seven dimensions": ((2, 1, 3, 2, 2, 5, 7), (3, 1, 2, 1, 7, 4)),
-    "broadcast": ((3, 1, 5, 7), (4, 7, 2)),
-    "a matrix for all": ((5, 7), (2, 3, 7, 4)),
-    "row by column": ((7,), (7,)),
-    "row by matrices": ((7,), (2, 7, 3)),
-    "matrices by column": ((2, 3, 5, 7), (7,)),
-    "depth 1": ((2, 5, 1), (2, 1, 3)),
-    "one column": ((2, 5, 7), (2, 7, 1)),
-}
-
-
-@pytest.mark.parametrize("constant", ["", "a", "b"])
-@pytest.mark.parametrize(("first", "second"), SHAPES.values(), ids=SHAPES)
-def test_shapes(tmp_path, first, second, constant):
-    shapes = {"a": first, "b": second}
-    rng = np.random.default_rng(4)
-    weights = {
-        name: rng.normal(0, 1, shapes.pop(name)).astype(np.float32) for name in constant
-    }
-    nodes = [node("MatMul", "a b", "c"), node("Relu", "c", "y")]
-    assert_same(tmp_path, net(nodes, shapes, "c y", weights))
-
-
-@pytest.mark.parametrize("turns", [(0, 0), (0, 1), (1, 0), (1, 1)])
-def test_gemm(tmp_path, turns):
-    shapes = {"a": (5, 7)[:: 1 - 2 * turns[0]], "b": (7, 3)[:: 1 - 2 * turns[1]]}
-    attributes = {"alpha": 0.25, "transA": turns[0], "transB": turns[1]}
-    nodes = [
-        node("Gemm", "a b", "m", **attributes),
-        node("Gemm", "a b w", "y", **attributes),
-    ]
-    weights = {"w": np.float32([1, -2, 3])}
-    graph = assert_same(tmp_path, net(nodes, shapes, "m y", weights))
-    kinds = {type(each).__name__ for each in graph.nodes}
-    assert kinds <= {"MatMul", "Permute", "Conv2d"}
-
-
 REFUSED = {
     "gemm C": (node("Gemm", "a b b", "y"), (2, 3), (3, 2), "MatMul, Mul and Add"),
     "gemm alpha": (node("Gemm", "a b", "y", alpha=-1.0), (3, 3), (3, 3), "above 0"),

@@ -16,7 +16,6 @@ from neon8.calibrate.thresholds.minmax import minmax
 from neon8.calibrate.thresholds.mse import expected_error, mse
 from neon8.calibrate.thresholds.percentile import percentile
 from neon8.quant.grid import Grid
-from neon8.settings.methods import ROWS as NAMES
 from numpy_statistics import histogram_of
 
 F = np.float32
@@ -38,37 +37,6 @@ def sqnr(x, tensor):
     return 10 * math.log10(
         np.square(x, dtype=np.float64).sum() / np.square(error).sum()
     )
-
-
-# With 2 million values and 127 levels these were 40.4, 38.3; 35.2, 33.1; 25.1, 18.7.
-@pytest.mark.parametrize(
-    ("x", "method", "least", "most"),
-    [
-        (GAUSS, "mse", 40.2, 40.8),
-        (GAUSS, "kl", 38.5, 40.8),
-        (GAUSS, "minmax", 37.0, 40.0),
-        (GAUSS, "aciq", 40.2, 40.8),
-        (LAPLACE, "mse", 34.8, 35.6),
-        (LAPLACE, "kl", 33.3, 35.6),
-        (LAPLACE, "minmax", 32.0, 34.2),
-        (LAPLACE, "aciq", 34.8, 35.6),
-        (HEAVY, "mse", 24.0, 27.0),
-        (OUTLIERS, "mse", 15.0, 21.0),
-        (OUTLIERS, "minmax", 10.0, 16.0),
-    ],
-)
-def test_signal_to_noise_of_known_distributions(x, method, least, most):
-    found = solve(histogram_of(x), method=method, scheme="symmetric")
-    assert least < sqnr(x, found) < most
-
-
-@pytest.mark.parametrize("x", [GAUSS, LAPLACE, HEAVY, OUTLIERS])
-def test_no_method_beats_mse_at_its_own_game(x):
-    h = histogram_of(x)
-    for scheme in ("symmetric", "auto"):
-        best = sqnr(x, solve(h, method="mse", scheme=scheme))
-        for method in set(NAMES) - {"eq"}:
-            assert sqnr(x, solve(h, method=method, scheme=scheme)) < best + 0.05
 
 
 @pytest.mark.parametrize(
@@ -103,12 +71,6 @@ def test_aciq_finds_distribution_and_size(size):
         want = min(constant(name, bits) * size, np.abs(x).max() * size)
         assert hi == pytest.approx(want, rel=0.01)
         assert lo == (0 if scheme == "unsigned" else -hi)
-
-
-def test_aciq_does_not_follow_a_single_outlier():
-    """Unlike estimates from the largest value and the number of values."""
-    x = np.append(GAUSS, F(40))
-    assert aciq(histogram_of(x), Grid("symmetric"))[1] == pytest.approx(3.924, rel=0.02)
 
 
 def test_aciq_of_shifted_values_is_around_their_mean():
@@ -165,12 +127,6 @@ def test_legacy_is_the_percentile_of_all_within_the_region(keep):
     assert (inside <= cut - h.width).mean() < keep + 1e-3
 
 
-def test_legacy_knows_one_side():
-    h = histogram_of(np.maximum(GAUSS, 0))
-    lo, hi = legacy(h, Grid("unsigned"))
-    assert lo == 0 < hi <= h.maximum
-
-
 def test_percentile_of_all_or_of_nonzero():
     x = np.concatenate([np.abs(GAUSS), np.zeros(9 * COUNT, F)])
     h = histogram_of(x)
@@ -182,14 +138,6 @@ def test_percentile_of_all_or_of_nonzero():
         for of in ("nonzero", "all")
     ]
     assert found[0] > found[1]
-
-
-@pytest.mark.parametrize("scheme", ["auto", "symmetric", "asymmetric"])
-@pytest.mark.parametrize("method", ["kl", "kl2017", "mse", "minmax"])
-def test_what_16_bits_are_worth(method, scheme):
-    found = solve(histogram_of(GAUSS), method=method, scheme=scheme, bits=16)
-    assert sqnr(GAUSS, found) > 75
-    assert found.reasons == (("few:bins",) if method.startswith("kl") else ())
 
 
 @pytest.mark.parametrize("scheme", ["symmetric", "unsigned", "asymmetric"])
