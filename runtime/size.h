@@ -33,7 +33,7 @@ static inline ptrdiff_t n8_strides(ptrdiff_t stride, int64_t count) {
     return (ptrdiff_t)((size_t)stride * (size_t)count);
 }
 
-// Of what runs once, when a model is opened, in files that are built to be fast.
+// For what runs once, when a model is opened, in files that are built to be fast.
 #define N8_ONCE __attribute__((cold))
 
 // Up to the next multiple of `unit`, a power of two.

@@ -15,7 +15,7 @@ static inline enum n8_status n8_refuse(struct n8_model_error *error, enum n8_sta
     return status;
 }
 
-// Of what a caller fills in: does the room that a later release may use hold zeros?
+// In what a caller fills in: does the room that a later release may use hold zeros?
 #define N8_NOTHING_RESERVED(row) n8_is_zero((row)->reserved, sizeof(row)->reserved)
 bool n8_is_zero(const uint32_t *words, size_t bytes);
 

@@ -44,7 +44,7 @@ left    .req x8                 // columns
         couple  zip, v\to_l\().8h, v\to_h\().8h, v14.8h, v31.8h
 .endm
 
-        // Indices that move a byte of v27 in behind three of four.
+        // Indices that move a byte of v27 in after three of four.
 .macro  indices to, first
         mov     tempw, #(\first) & 0xffff
         movk    tempw, #(\first) >> 16, lsl #16

@@ -48,7 +48,7 @@
         round8_s16 v16, v17
 .endm
 
-        // Of a product whose values have scales of their own, those of the next ones.
+        // The next scales, of a product whose values have scales of their own.
 .macro  load_scales operation, first, second
     .ifc \operation, product
         cbz     scales, 9f

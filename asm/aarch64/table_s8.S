@@ -23,7 +23,7 @@ byte    .req w13
         registers q, 0, index_q, result_q
         registers d, 0, index_d, result_d
 
-// Of 16 bytes.
+// The results of 16 bytes.
 .macro  look_up
         eor     index.16b, index.16b, middle.16b        // + 128
         tbl     result.16b, {v16.16b-v19.16b}, index.16b

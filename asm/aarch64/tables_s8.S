@@ -36,7 +36,7 @@ func    n8_tables_s8_neon
         ldr     pixel, [in]
 
         // Each byte is used three instructions or more after it was asked for. The next pixel is
-        // asked for early, too: behind the last one the last one again.
+        // asked for early, too: after the last one the last one again.
 1:      sbfx    result, pixel, #0, #8
         sbfx    x5, pixel, #8, #8
         ldrb    w15, [x6, result]

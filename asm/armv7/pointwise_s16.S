@@ -55,7 +55,7 @@ slope   .req lr                 // its bits
         vadd.i16 q10, q10, q12
 .endm
 
-// Of a product whose values have scales of their own, those of the next ones.
+// The next scales, of a product whose values have scales of their own.
 .macro  load_scales operation, first, second
     .ifc \operation, product
         cmp     scales, #0

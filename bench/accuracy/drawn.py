@@ -24,16 +24,16 @@ from bench.networks.shufflenet import halves, unit
 SPREAD = 1.2
 """Standard deviation of a range's logarithm to base 2: 1 in 20 is beyond 5 times."""
 LEAST = 1 / 64
-"""Of the mean range: a channel with less is taken for dead and not enlarged further."""
+"""Shares of the mean range: a channel with less is dead, and not enlarged further."""
 SLOPE = 0.1
 RIDGE = 0.3
 SHARPNESS = 10.0
-"""Of the last layer: a sample that is right beyond doubt has so many logits more."""
+"""So many logits more has a sample that is right beyond doubt, from the last layer."""
 DOUBT = {"scores": 1 / 2, "heat": 1 / 3}
 """Where a logit is 0, in parts of what is certain; least squares flatten hills."""
 OPSET, SIZE, CLASSES = 17, 28, 10
 CANVAS, STRIDE = 96, 4
-"""Of the detector."""
+"""The detector's image and stride, in pixels."""
 
 Aims = Mapping[str, tuple[np.ndarray, np.ndarray]]
 """By the last layers: what they shall give, and how much each value counts."""

@@ -129,7 +129,7 @@ def _rank(row: Row) -> float:
 
 
 def decibels(row: Row) -> float | None:
-    """Of the worst output, if there are several.
+    """The SQNR of the worst output, if there are several.
 
     None: refused, or no error at all, which JSON cannot say otherwise.
     """

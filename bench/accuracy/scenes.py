@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 SIZES = (0.7, 1.6)
-"""Of a digit on the canvas, in parts of its own."""
+"""The size of a digit on the canvas, in parts of its own."""
 MOST, TRIES = 4, 20
 NOISE = 12.0
 WIDE = 1.0

@@ -17,7 +17,7 @@ from neon8.runtime.library import load
 
 THREADS = (1, 2)
 SECONDS = 0.2
-"""Of a turn, at least, without its first run."""
+"""The least length of a turn, without its first run."""
 PAUSE = 0.1
 """Seconds before a turn, in which the threads of the one before go to sleep."""
 

@@ -139,7 +139,7 @@ NETWORKS = (
     "resnet50",
     "keyword_spotter",
 )
-"""Of docs/networks.md, from float32 to float32."""
+"""Networks of docs/networks.md, from float32 to float32."""
 
 ROWS = {
     "pw64-256": Row("1x1 64→256 @56", lambda: conv((64, 256), 1, 1, 56)),

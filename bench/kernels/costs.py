@@ -93,7 +93,7 @@ class Seen:
         self.spent.append((found.instructions, found.cycles))
 
     def rates(self) -> tuple[list[float], list[float]]:
-        """Of instructions and of cycles; each part is explained to the same share."""
+        """Instructions, and cycles, of each term; all parts weigh the same."""
         terms, spent = np.array(self.terms), np.array(self.spent)
         most = np.abs(terms).max(0)
         scale = np.where(most > 0, most, 1)
@@ -108,7 +108,7 @@ class Seen:
 def attributed(
     part: Part, measured: Costs
 ) -> tuple[dict[str, costs.Spent], costs.Spent]:
-    """Of each kernel that the part calls, and of the C around them."""
+    """What each kernel that the part calls takes, and the C around them."""
     kernels = {call.kernel: costs.Spent() for call in part.calls}
     around = costs.Spent()
     for function, spent in measured.items():

@@ -24,7 +24,7 @@ Loops = dict[tuple[flow.Block, ...], float]
 def measure(
     bench: Bench, core: str, model: Path, folder: Path, known: Loops
 ) -> list[Costs]:
-    """Of a .n8 file, its parts in their order.  BenchError: it cannot be run.
+    """The parts of a .n8 file, in their order.  BenchError: it cannot be run.
 
     The cycles of a loop are split by instructions.  known: the loops that earlier calls
     for the core have modelled, for this one to add to.
@@ -60,7 +60,7 @@ def count(
 def hottest(
     bench: Bench, core: str, models: Sequence[Path], folder: Path
 ) -> dict[str, tuple[Step, ...]]:
-    """Of each function, the loop in which it spends most instructions.
+    """The loop in which each function spends most instructions.
 
     One of its own rather than one of callers that goes through it.
     """

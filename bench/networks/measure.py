@@ -147,7 +147,7 @@ def products(path: Path) -> set[str]:
 
 
 def islands(program: Program, products: set[str]) -> list[str]:
-    """Of each float island with a product before and one after it, what and why.
+    """Each float island with a product before and one after it: what and why.
 
     An island is steps that hand float32 to one another, so the conversions at its
     shores do not count.  products: names of the ONNX network's Conv, ConvTranspose and

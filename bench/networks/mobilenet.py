@@ -89,7 +89,7 @@ def excite(
     few: int,
     activation: Callable[[str], str],
 ) -> str:
-    """Of the means of the channels of x: what a gate makes factors of."""
+    """What a gate makes factors of, from the means of the channels of x."""
     gate = activation(net.conv(mean, f"{name}/fc1", few, plain=True))
     return net.conv(gate, f"{name}/fc2", net.shape(x)[1], plain=True)
 

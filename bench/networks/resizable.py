@@ -46,7 +46,7 @@ class Resizable:
 
 
 def images(*sizes: tuple[int, int]) -> Shapes:
-    """Of one image in three colours, height and width."""
+    """Shapes of one image in three colours, from height and width."""
     return tuple((1, 3, *size) for size in sizes)
 
 

@@ -46,7 +46,7 @@ def ssh_host(target: str) -> tuple[str, int | None] | None:
 
 
 def serial_of(target: str) -> str:
-    """Of an adb: target; "" for the only device there is."""
+    """The serial number in an adb: target; "" for the only device there is."""
     found = ADB.fullmatch(target)
     return (found and found[1]) or ""
 

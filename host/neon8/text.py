@@ -105,7 +105,7 @@ def _facts(parts: Iterable[Part]) -> dict[str, object]:
 
 
 MOST_ROWS = 30
-"""Of a table in a notebook."""
+"""How many a table in a notebook has."""
 
 
 def as_html(parts: Iterable[Part]) -> str:

@@ -11,9 +11,9 @@
 
 enum { N8_ALIGN_PART = 16 }; // of each group's packed weights and arrays
 
-// Of each algorithm: plan completes a plan whose kernel is chosen, with sizes that saturate to
-// SIZE_MAX; pack packs the weights into group_weights bytes of each group, which are zero; and run
-// is n8_conv_run.
+// What each algorithm has: plan completes a plan whose kernel is chosen, with sizes that saturate
+// to SIZE_MAX; pack packs the weights into group_weights bytes of each group, which are zero; and
+// run is n8_conv_run.
 #pragma GCC visibility push(hidden)
 #define N8_FUNCTIONS(symbol)                                                                       \
     N8_ONCE void n8_conv_plan_##symbol(struct n8_conv *conv, const struct n8_kernels *kernels,     \

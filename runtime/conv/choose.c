@@ -190,7 +190,7 @@ static const char *lack_winograd(const struct n8_conv_row *row, const struct n8_
     return NULL;
 }
 
-// Of a tap or, where channels are few, of the copied window.
+// The bytes of a tap or, where channels are few, of the copied window.
 static int64_t row_bytes(const struct n8_conv2d_shape *s) {
     const int64_t in = s->in_channels / s->groups;
     return in > N8_PIXEL ? in : (int64_t)s->kernel_height * s->kernel_width * in;
@@ -243,7 +243,7 @@ static const char *merit(const struct n8_conv_row *row) {
     return row->core == N8_CORE_ANY ? "the highest level with a kernel" : "ordered for this core";
 }
 
-// Of rows of one level: those with fewer products, then those that read packed rows.
+// The order of rows of one level: those with fewer products, then those that read packed rows.
 static int rank_of(const struct n8_conv_row *row) {
     return row->kind == N8_CONV_WINOGRAD16 || n8_is_winograd(&row->tile)
                ? 2

@@ -27,7 +27,7 @@ N8_ONCE void n8_depthwise_fit(struct n8_conv *conv, size_t block, size_t column)
     }
 }
 
-// Of the output, and of the input that a kernel sees.
+// The channels of the output, and of the input that a kernel sees.
 static size_t channels_of(const struct n8_conv *conv) {
     return n8_round_up((size_t)conv->shape.out_channels, N8_PIXEL);
 }
@@ -320,7 +320,7 @@ void n8_conv_run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *
         const int64_t top = n8_tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top);
         const int64_t bottom =
             n8_tap_at(oy, s->stride_height, d.seen - 1, s->dilation_height, s->pad_top);
-        // Of the last unit, a row may lie below the image.
+        // A row of the last unit may lie below the image.
         const bool whole = oy + conv->row->outputs <= s->out_height;
         d.args.out_row_stride = whole ? s->out_width * io->out_stride : 0;
         const bool inner = to > from && (dense || (top >= 0 && bottom < s->in_height));

@@ -115,7 +115,7 @@ static inline __attribute__((always_inline)) void take_triples(struct triples *a
     all->odd = odd;
 }
 
-// Of one output channel.
+// Takes the rows of one output channel.
 static void take_rows(struct triples *all, const int8_t *weights,
                       const struct n8_conv2d_shape *shape) {
     enum { MANY = 16, TAPS = 3 };
@@ -142,7 +142,7 @@ static uint64_t bound_of(struct weights all, uint32_t reach, int32_t bias) {
     return all.sum * reach + (bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias);
 }
 
-// Of `count` weights from number `first` on.
+// Proves one output channel: `count` weights from number `first` on.
 static enum n8_status prove_channel(const struct n8_conv *conv, const int8_t *weights, size_t first,
                                     size_t count, int32_t bias, struct n8_conv_proof *proof,
                                     uint64_t *bound, struct n8_model_error *error) {

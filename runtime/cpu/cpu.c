@@ -63,7 +63,7 @@ static uint64_t number_in(const char *name) {
 #endif
 }
 
-// Of a second-level cache, in bytes: what is likely, and what is believed.
+// A second-level cache, in bytes: what is likely, and what is believed.
 enum { LIKELY_CACHE = 512 << 10, LEAST_CACHE = 128 << 10, MOST_CACHE = 2 << 20 };
 
 size_t n8_cpu_cache(void) {
@@ -81,7 +81,7 @@ size_t n8_cpu_cache(void) {
 
 enum { MAX_CORES = 1024 };
 
-// Of the core with this value of MIDR_EL1.
+// The kind of a core with this value of MIDR_EL1.
 static enum n8_core core_of(uint64_t midr) {
     static const uint16_t in_order[] = {
         0xd02, // Cortex-A34

@@ -9,7 +9,7 @@
 
 struct n8_origin;
 
-// Of the file that was read; its bytes are copied. NULL: out of memory.
+// An origin from the file that was read; its bytes are copied. NULL: out of memory.
 struct n8_origin *n8_origin_create(const struct n8_reader *reader);
 
 // NULL is allowed.

@@ -189,7 +189,7 @@ template <class Void> struct Buffer {
               class T = std::remove_reference_t<decltype(*std::data(std::declval<Values &>()))>>
     Buffer(Values &&values)
         : Buffer(std::data(values), std::size(values) * sizeof(T), detail::type_of<T>()) {}
-    /// Of a type that is known at run time only.
+    /// Values of a type that is known at run time only.
     Buffer(Void *at, size_t bytes, n8_type its) : data(at), size(bytes), type(its) {}
 };
 using Input = Buffer<const void>;

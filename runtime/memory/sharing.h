@@ -52,7 +52,7 @@ struct n8_sharing_plan {
     const struct n8_model *model;
     struct n8_link *links; // in the order of the steps
     size_t link_count;
-    // Of each tensor:
+    // For each tensor:
     uint32_t *maker; // the step, or N8_NOBODY for an input of the network
     bool *sliceable; // whoever makes or reads it accepts channels of others between its own
     struct n8_member *members;

@@ -62,8 +62,8 @@ enum n8_ends {
 struct n8_operator {
     char name[20];   // as in n8_step_info; here, as the address of one would have to be relocated
     uint32_t fields; // enum n8_fields
-    // Of all inputs and of the output, enum n8_type. in == 0: any, the same as the output's unless
-    // that is said; out == 0: `check` looks at it.
+    // The types of all inputs and of the output, enum n8_type. in == 0: any, the same as the
+    // output's unless that is said; out == 0: `check` looks at it.
     struct {
         uint8_t in, out;
     } types;
@@ -110,7 +110,7 @@ enum n8_status n8_check_step(struct n8_reader *reader, const struct n8_step *ste
 // and, where they are not 0, the sizes and macs of the step.
 enum n8_status n8_plan_step(struct n8_reader *reader, struct n8_step *step);
 
-// Of steps that only move values. n8_piece_of: whether input `index` is, as it lies, a part of the
+// Steps that only move values. n8_piece_of: whether input `index` is, as it lies, a part of the
 // output, so that it may be written there at once; the run then finds it in its place and leaves it
 // there. n8_view_of: whether the output is, as it lies, a part of the first input; a step that has
 // nothing left to move is not run. The part begins `byte` bytes into pixel `pixel` of the larger

@@ -167,7 +167,7 @@ enum n8_status n8_read_bounds(struct n8_reader *r, size_t index, size_t axis,
 
 // Sizes --------------------------------------------------------------------------------
 
-// Of the operands, whole numbers within int32; false: there is none.
+// The result for whole numbers within int32; false: there is none.
 static bool combine(uint32_t kind, int64_t a, int64_t b, int64_t *out) {
     switch (kind) {
     case N8_SIZE_ADD:
@@ -315,7 +315,7 @@ static enum n8_status make_run(const struct n8_reader *r, uint32_t word, int32_t
     if (repeat < 1 || period < 0) {
         return n8_malformed(r, "a run repeats its entries less than once");
     }
-    // Of entry k, place is k / repeat, modulo period unless that is 0.
+    // For entry k, place is k / repeat, modulo period unless that is 0.
     for (int32_t k = 0, again = 0, place = 0; k < count; k++, out += sizeof(int32_t)) {
         const int64_t entry = first + (int64_t)place * step;
         const int32_t number = (int32_t)entry;

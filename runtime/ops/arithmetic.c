@@ -52,7 +52,7 @@ enum n8_status n8_check_multiply(struct n8_reader *reader, const struct n8_step 
     return n8_check_arithmetic(reader, step);
 }
 
-// Of the larger or smaller of two bytes: all share scale and zero point.
+// Checks the larger or smaller of two bytes: all share scale and zero point.
 enum n8_status n8_check_extreme(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = step->out;
     N8_TRY(n8_check_arithmetic(reader, step));
@@ -130,7 +130,7 @@ static size_t scales_count(const struct n8_tensor *out) {
     return n8_round_up(piece_pixels(out) * piece_stride(out), N8_ALIGN);
 }
 
-// Of channels that have scales of their own: the bytes of these, over and over.
+// Packs the bytes of channels that have scales of their own, over and over.
 enum n8_status n8_pack_multiply(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct n8_tensor *out = step->out;
     const size_t channels = (size_t)out->dims[1], stride = piece_stride(out);

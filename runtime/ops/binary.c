@@ -122,7 +122,8 @@ static uint32_t whole_power(int32_t x, int32_t y) {
     return result;
 }
 
-// Of which the lower 32 bits are taken. Where y is 0 there is neither a quotient nor a remainder.
+// The lower 32 bits of a function of integers. Where y is 0 there is neither a quotient nor a
+// remainder.
 static uint32_t of_integers(uint32_t function, int32_t x, int32_t y) {
     const uint32_t a = (uint32_t)x, b = (uint32_t)y;
     switch (function) {

@@ -174,7 +174,7 @@ static int32_t integer_at(const uint8_t *at, enum n8_type type) {
                                  : *(const int32_t *)at;
 }
 
-// Of a float: where both are 0 or one is NaN, as (22).
+// Whether `from` replaces `to`. Floats of which both are 0, or one is NaN: as (22).
 static bool takes(const uint8_t *to, const uint8_t *from, enum n8_type type, bool larger) {
     if (type != N8_TYPE_F32) {
         const int32_t a = integer_at(to, type), b = integer_at(from, type);

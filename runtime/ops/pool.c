@@ -17,7 +17,7 @@ static bool is_max(const struct n8_step *step) {
     return step->row.kind == N8_OP_MAX_POOL || step->row.kind == N8_OP_MAX_POOL_F32;
 }
 
-// Of int16, or with float32.
+// From int16, or to float32.
 static bool is_rare(const struct n8_step *step) {
     return step->in->type == N8_TYPE_S16 || step->out->type == N8_TYPE_F32;
 }

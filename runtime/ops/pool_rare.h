@@ -17,8 +17,8 @@ void n8_max_s16(const struct n8_pool_args *args);
 // type. At most 2^15 taps of int16.
 void n8_average_s16(const struct n8_pool_args *args, enum n8_type in, enum n8_type out);
 
-// Of float32 values; pointers are to them. `count`: what the sum, or the largest value, is divided
-// by.
+// Pools float32 values; pointers are to them. `count`: what the sum, or the largest value, is
+// divided by.
 void n8_pool_f32(const struct n8_pool_args *args, bool max, float count);
 
 #endif // N8_POOL_RARE_H

@@ -120,7 +120,7 @@ static enum part parts_of(const struct n8_step *step) {
     return waits ? PARTS : PART_RESET;
 }
 
-// Of the rows of a direction.
+// The first of the rows of a direction that a part has.
 static size_t first_row(const struct sizes *s, enum part part) {
     return part == PART_RESET ? 2 * s->hidden : 0;
 }

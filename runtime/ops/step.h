@@ -39,7 +39,8 @@ struct n8_conv2d_shape n8_matrix_shape(int32_t rows, int32_t depth, int32_t colu
 // What several operators check.
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
-// Of steps that move values: the same scale, too, and an int16 input's range in that of its output.
+// The same for steps that move values: the same scale, too, and an int16 input's range in that of
+// its output.
 enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *in,
                               const struct n8_tensor *out);
 // The `check` of steps that move all values of their input, and make no others.

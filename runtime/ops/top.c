@@ -106,8 +106,8 @@ struct box {
     float lo[2], hi[2], area;
 };
 
-// Of images with so many boxes, as many lists as each has classes, of which each has room in the
-// output for `most`.
+// As many lists as each image has classes, for images with so many boxes; each list has room in
+// the output for `most`.
 struct lists {
     size_t images, boxes, count, most;
 };

@@ -18,7 +18,7 @@ file(CONFIGURE OUTPUT "${control}/changelog"
 "
 )
 foreach(component IN ITEMS runtime development tools)
-    # Of all that `cmake --install` puts elsewhere, these are no part.
+    # These are no part of what `cmake --install` puts elsewhere.
     set(docs "share/doc/${${component}_package}")
     install(
         FILES "${packaging}/copyright" DESTINATION "${docs}" COMPONENT ${component} EXCLUDE_FROM_ALL

@@ -46,7 +46,7 @@ N8_INLINE n8_s16s n8_depthwise_tap(const int8_t *weights, size_t t, size_t taps,
     return n8_load_s8_as_s16((const int8_t *)(const void *)blocks);
 }
 
-// Of taps t and t + 1, the latter 0 where there is none.
+// The weights of taps t and t + 1, the latter 0 where there is none.
 N8_INLINE struct n8_two n8_depthwise_weights(const int8_t *weights, size_t t, size_t taps,
                                              size_t count) {
     const n8_s16s none = {0};

@@ -81,7 +81,7 @@ N8_INLINE n8_s32s n8_load_s8(const int8_t *from) {
 #endif
 }
 
-// Of values that fit, N8_LANES bytes.
+// Stores values that fit, N8_LANES bytes.
 N8_INLINE void n8_store_s8(int8_t *to, n8_s32s value) {
 #if N8_LANES == 16
     _mm_storeu_si128((__m128i *)(void *)to, _mm512_cvtepi32_epi8((__m512i)value));
@@ -139,7 +139,7 @@ N8_INLINE n8_s16s n8_load_s8_as_s16(const int8_t *from) {
 #endif
 }
 
-// Of values that fit, 2 * N8_LANES bytes.
+// Stores values that fit, 2 * N8_LANES bytes.
 N8_INLINE void n8_store_s16_as_s8(int8_t *to, n8_s16s value) {
 #if N8_LANES == 16
     _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtepi16_epi8((__m512i)value));

@@ -27,7 +27,7 @@ static float *place_slopes(struct rng *rng, size_t count) {
     return rng_below(rng, 2) ? slope : NULL;
 }
 
-// Of small values; returns what a residual then adds at most.
+// Draws the scale of a residual, of small values; returns what a residual then adds at most.
 static float draw_residual_scale(struct rng *rng, int pattern, float *scale) {
     const float most = 32000.0f / 255.0f;
     *scale = pattern == DATA_TIES     ? 0.5f
@@ -96,7 +96,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     const size_t padded = round_up(size.channels, tile->nr);
     const bool packed = tile->packing == N8_PACKING_BOTH;
     const size_t all_rows = round_up(size.pixels, tile->mr) * size.taps;
-    // Of (23) a tap has two sides; its tiles follow each other.
+    // In (23) a tap has two sides; its tiles follow each other.
     const bool winograd = n8_is_winograd(tile);
     const size_t tiles = winograd ? round_up(size.pixels, tile->mr) / 2 : 1;
     const size_t sides = winograd ? 2 : 1;

@@ -85,7 +85,7 @@ void cases_n8_lrn_fn(struct context *context) {
     }
 }
 
-// Of all magnitudes, so that sums are near their limits at times.
+// Values of all magnitudes, so that sums are near their limits at times.
 static void fill_s16(struct rng *rng, int16_t *out, size_t count) {
     const uint32_t kind = rng_below(rng, 4);
     for (size_t i = 0; i < count; i++) {

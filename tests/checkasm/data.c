@@ -140,8 +140,8 @@ void data_multipliers(struct rng *rng, int pattern, float *out, size_t count) {
     }
 }
 
-// Of float outputs, with the multipliers of their channels: among others 0 of both signs, the
-// smallest there are, and those that leave of a product as little as there can be.
+// Biases of float outputs with these multipliers of their channels: among others 0 of both
+// signs, the smallest there are, and those that leave of a product as little as there can be.
 void data_float_biases(struct rng *rng, const float *multipliers, float *out, size_t count) {
     static const float special[] = {0.0f, -0.0f, FLT_MIN, -FLT_MIN, 1e-37f, FLT_MAX, -FLT_MAX};
     for (size_t i = 0; i < count; i++) {

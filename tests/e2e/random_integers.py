@@ -94,7 +94,7 @@ def grow_compare(net: Net) -> None:
 
 
 def grow_where(net: Net) -> None:
-    """Of any type; what is broadcast is a constant."""
+    """Values of any type; what is broadcast is a constant."""
     pick = (pick_wide, pick_float, pick_integer)[int(net.rng.integers(3))]
     source = pick(net)
     fitting = [t for t in net.integers if t.dims == source.dims]

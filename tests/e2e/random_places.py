@@ -84,7 +84,7 @@ def grow_nms(net: Net) -> None:
 
 
 def any_places(net: Net, source) -> Places:
-    """Of the channels of each pixel, or of pixels."""
+    """Places among the channels of each pixel, or among pixels."""
     batch, channels, height, width = source.shape
     pixels = batch * height * width
     if channels == 1 or net.rng.integers(2):

@@ -467,7 +467,7 @@ def grow_matmul(net: Net) -> None:
 
 
 def anywhere(net: Net, tensor, sizes, *, last: bool):
-    """Of a view, a first value and steps.  last: the last axis is of channels."""
+    """The first value of a view, and its steps.  last: the last axis is of channels."""
     batch, channels, height, width = tensor.shape
     room = [batch * height * width - 1, channels - 1]
     steps = np.zeros((8, 2), int)

@@ -267,7 +267,7 @@ def test_library_of_another_version(tmp_path, monkeypatch):
 
 
 def test_library_of_an_older_checkout(tmp_path, monkeypatch, content):
-    """Of the same version, but without a field that the package reads."""
+    """It has the same version, but without a field that the package reads."""
     path = tmp_path / "libneon8.so"
     path.write_bytes(library.find().read_bytes())
     header = library.find().with_name(library.RUNTIME.header).read_text()

@@ -317,7 +317,7 @@ def test_int16_pixels_beyond_one_edge(channels, pads):
 
 @pytest.mark.parametrize("step_down", [1, 2, 7, 8, 24])
 def test_matrices_whose_rows_overlap(step_down):
-    """Of the second operand, which lies along channels in both directions."""
+    """The second operand lies along channels in both directions."""
     rows, columns, depth = 5, 17, 40
     numbers = np.zeros(63, np.int32)
     numbers[:9] = 1, 1, 1, 1, 1, 1, rows, columns, depth

@@ -183,7 +183,7 @@ def windows(x, size, *, pads, strides, dilations, zero_point):
 
 @given(seed=st.integers(0, 2**32 - 1))
 def test_windows_of_few_channels(seed):
-    """Of layers whose windows are copied, from rows of the input where they overlap."""
+    """Layers whose windows are copied, from rows of the input where they overlap."""
     rng = np.random.default_rng(seed)
     channels, height, width = rng.integers((1, 1, 1), (9, 12, 50)).tolist()
     size = rng.integers(1, (6, 12)).tolist()

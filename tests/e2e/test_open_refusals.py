@@ -259,7 +259,7 @@ EQUAL = "dimensions that must be equal are different"
 
 
 def test_dimensions_that_must_be_equal(opened):
-    """Of a file that has one symbol for height and width."""
+    """A file that has one symbol for height and width."""
     file = OpenFile()
     file.wreck("file", "sizes[2].a = 1; shapes.symbol_count = 3")
     lib = opened[0]

@@ -91,7 +91,7 @@ def resize(name, source, count, taps=2):
 
 
 def pixels_by_pixels():
-    """Of the rows of 36 pixels of 4 channels, each one times each one."""
+    """Products of the rows of 36 pixels of 4 channels, each one times each one."""
     numbers = np.zeros(63, np.int32)
     numbers[:9] = 1, 1, 1, 1, 1, 1, 36, 36, 4
     numbers[[23, 26, 42, 43, 59, 62]] = 1  # steps of rows, depth, depth, columns

@@ -71,7 +71,7 @@ TENSORS = {
     "p": ((2, 10, 1, 1), 2, "unsigned", 0.0039, -128),
 }
 
-# Of "indexed", too.
+# Inputs of "indexed", too.
 INDEXED = {
     "rows": ((2, 3, 5, 4), 4, "unsigned", 0.0281, -128),
     "put": ((2, 12, 5, 4), 4, "unsigned", 0.0281, -128),
@@ -81,7 +81,7 @@ INDEXED = {
 
 
 def wave(count: int, start: int) -> np.ndarray:
-    """`count` floats in [-1, 1) without a pattern that a kernel could hide behind."""
+    """`count` floats in [-1, 1) without a pattern that could hide a fault."""
     numbers = np.arange(start, start + count, dtype=np.int64)
     return ((numbers * numbers * 31 + numbers * 17) % 256 / 128 - 1).astype(np.float32)
 

@@ -31,7 +31,7 @@ def test_warnings_are_errors_in_this_checkout_only(tmp_path, options, errors):
 
 
 def test_a_debug_build_has_no_warnings(tmp_path):
-    """Of the kernels with hints for the optimizer, which say more than ISO C."""
+    """The kernels with hints for the optimizer, which say more than ISO C."""
     options = "-DCMAKE_BUILD_TYPE=Debug", "-DN8_WERROR=ON"
     entries = configure(tmp_path, *options)
     assert all("-O" not in entry["command"] for entry in entries)

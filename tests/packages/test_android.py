@@ -16,7 +16,7 @@ from neon8.prebuilt import prebuilt_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = 16384
-"""Of 64-bit Android from release 15 on."""
+"""The page of 64-bit Android from release 15 on."""
 NEEDED = {"libc.so", "libm.so", "libdl.so"}
 VERSIONS = {"LIBC"}
 BEFORE_23 = {"DT_HASH", "DT_GNU_HASH"}

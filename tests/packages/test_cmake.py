@@ -59,7 +59,7 @@ def test_find_package(installed, tmp_path, link, compilers, loads):
 
 
 def test_add_subdirectory(tmp_path):
-    """Of a project with settings that would change bytes or break a build."""
+    """A project with settings that would change bytes or break a build."""
     consume(
         *(tmp_path, "add_subdirectory", "neon8::neon8", CLANG, f"-DSOURCE={ROOT}"),
         *("-DBUILD_SHARED_LIBS=ON", "-DCMAKE_UNITY_BUILD=ON", "-DN8_VECTOR=OFF"),
@@ -70,7 +70,7 @@ def test_add_subdirectory(tmp_path):
 
 
 def test_fetch_content(tmp_path):
-    """Of what git has of this checkout, in a project that chooses nothing else.
+    """What git has of this checkout, in a project that chooses nothing else.
 
     The levels of vectors take most of the time.
     """

@@ -86,8 +86,8 @@ static void histogram_grow(struct n8c_statistics *statistics, float largest) {
 // The values of a tensor before or after its activation, on their way into one n8c_statistics.
 struct stream {
     struct n8c_statistics *out; // NULL: nothing
-    // Of the current channels: so far, and with the piece at hand, which is taken only if it needs
-    // no care. A channel of several pieces is alone.
+    // Sums of the current channels: so far, and with the piece at hand, which is taken only if it
+    // needs no care. A channel of several pieces is alone.
     struct n8c_sums sums[2][N8C_GROUP];
     size_t finite[N8C_GROUP]; // values in them
     int now;                  // sums[now] are those so far

@@ -26,7 +26,7 @@ ENDINGS = {
     "A": (),
     "B": (),
 }
-"""Of files by the word that stands for them in --help, where it does not have them."""
+"""Endings of files, by the word in --help that stands for them without one."""
 
 
 KNOWN = {

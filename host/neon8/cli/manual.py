@@ -89,7 +89,7 @@ def _plain(text: str) -> str:
 
 
 def _date() -> str:
-    """Of the build, which may be told it."""
+    """The day of the build, which may be told it."""
     seconds = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
     return time.strftime("%Y-%m-%d", time.gmtime(seconds))
 

@@ -46,7 +46,7 @@ def cut_for(file: OnnxFile | None, graph: Graph, *tables: ScaleTable) -> Cut | N
 
 
 def kept_inside(found: Cut, graph: Graph, names: Collection[str]) -> frozenset[str]:
-    """Of layers and operators to be kept in float32, those that the part has.
+    """The layers and operators to be kept in float32 that the part has.
 
     The others run in float32 anyway.  graph: the whole network.
     """

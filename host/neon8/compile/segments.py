@@ -149,7 +149,7 @@ def _manner(c: int, d: int) -> tuple[Filter, int]:
 
 
 def bits(number: Any) -> int:
-    """Of a float, as an int32."""
+    """The bits of a float, as an int32."""
     return int(np.array(number, FLOAT_BITS).view("<i4"))
 
 

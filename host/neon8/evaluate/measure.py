@@ -122,7 +122,7 @@ class Sheet:
         self.values.append([] if judge is None else judge.values(wanted, got, labels))
 
     def figures(self, cost: int = 0, size: int = 0, ms: float | None = None) -> Figures:
-        """Of all runs so far, one or more."""
+        """The figures of all runs so far, one or more."""
         tasks = () if self.judge is None else self.judge.tasks
         return Figures(
             squares=np.array(self.squares),

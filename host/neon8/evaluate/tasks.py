@@ -161,7 +161,7 @@ class Judged:
             self.squares[at] += sum(value * value for value in each)
 
     def figures(self) -> tuple[TaskFigures, ...]:
-        """Of each task."""
+        """The figures of each task."""
         found = []
         for task, total, squares in zip(
             self.tasks, self.sums, self.squares, strict=True

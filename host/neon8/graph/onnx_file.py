@@ -115,7 +115,7 @@ Declared = tuple[str, tuple[str | int, ...]]
 
 
 def declared(model: ModelLike) -> dict[str, Declared]:
-    """Of each input its type, as numpy calls it, and its dimensions.
+    """The type of each input, as numpy calls it, and its dimensions.
 
     The type is "" if it is no tensor; dimensions are numbers, or names, which are "" if
     there are none.  GraphError.

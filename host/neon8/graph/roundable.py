@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ONNX file whose tensors can be rounded, each in its own way, while it runs.
 
-Behind a tensor x stands s * (min(max(m * x, lo), hi) + c - c), with five numbers that
-the network takes as a further input. With c = 1.5 * 2**23 the additions round a float32
+A tensor x becomes s * (min(max(m * x, lo), hi) + c - c), with five numbers that the
+network takes as a further input. With c = 1.5 * 2**23 the additions round a float32
 half to even; with m = s = 1, c = 0 and no bounds the result is x to the last bit. A
 tensor whose channels have factors is divided by them before and multiplied after. No
 operator is newer than opset 8.

@@ -25,7 +25,7 @@ RUNS = ("numpy", "cffi")
 CONTRIBUTORS = {"browser", "demo", "test"}
 """Extras that only a checkout has a use for."""
 PURPOSES = {"calibrate": "quantize networks, and what else the command does"}
-"""Of extras that have other words than their names."""
+"""What extras are for, where their names do not say it."""
 VERSIONS = (*RUNS, "onnx", "onnxruntime", "torch")
 """Packages whose version decides what comes out, if any does."""
 

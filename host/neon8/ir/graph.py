@@ -30,7 +30,7 @@ Shape = tuple[int, int, int, int]
 
 
 Factors = tuple[float, ...]
-"""Of the channels of a tensor, or none: (5c) of docs/numerics.md."""
+"""One for each channel of a tensor, or none: (5c) of docs/numerics.md."""
 
 
 def listed(factors: DoubleArray | None) -> Factors:

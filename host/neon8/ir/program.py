@@ -82,7 +82,7 @@ class Op:
     """
 
     def bounds(self, given: Sequence[Bounds]) -> Bounds | None:
-        """Of its result, an integer, before it is int32; None if nothing is known.
+        """The bounds of its result, before that is int32; None if nothing is known.
 
         given: of its inputs.
         """

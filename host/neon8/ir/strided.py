@@ -45,7 +45,7 @@ class Strided:
 
     @property
     def sizes(self) -> View:
-        """Of the axes."""
+        """The sizes of the axes."""
         return tuple(axis.size for axis in self.axes)
 
     def split(self, view: View) -> "Strided | None":

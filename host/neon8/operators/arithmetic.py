@@ -211,7 +211,7 @@ class WithConstant(Activated):
 
     @property
     def lowest(self) -> float:
-        """Of what it adds or subtracts."""
+        """The smallest value that it adds or subtracts."""
         if self.function == "add":
             return float(self.constant.min())
         return float(-self.constant.max()) if self.function == "subtract" else 0.0
@@ -230,7 +230,7 @@ class WithConstant(Activated):
         return float(pair[0][0]) if pair[1][0] == 0 else None
 
     def with_lowest(self, value: float) -> Node | None:
-        """Of a sum."""
+        """A sum with its constant raised to `value`; None of other functions."""
         if self.function != "add":
             return None
         return replace(self, constant=np.maximum(self.constant, np.float32(value)))
@@ -318,7 +318,7 @@ def scale_and_shift(
 
 
 def arithmetic(source: Source, node: OnnxNode, *, kind: type[Binary]) -> Node:
-    """Of two tensors, or of a tensor and a constant on either side."""
+    """Import an operator of two tensors, or of one and a constant on either side."""
     side = _constant_side(source, node)
     if side is None:
         check_broadcast(source, node)
@@ -379,7 +379,7 @@ def remainder(source: Source, node: OnnxNode) -> Node:
 
 
 def _of_float(source: Source, node: OnnxNode, kind: type[Binary]) -> Node:
-    """Of two tensors, or with a constant."""
+    """Import one of two tensors of float, or of one and a constant."""
     side = _constant_side(source, node)
     if side is None:
         for name in (*node.inputs, node.outputs[0]):

@@ -24,7 +24,7 @@ from neon8.operators.windows import MAX_EXTENT
 
 CORNERS = 4
 LEAST = 1e-30
-"""Of an overlap that is not 0, as of all scales."""
+"""The least overlap that is not 0, as the least of all scales."""
 NOWHERE = -1
 """What stands in rows of no box."""
 
@@ -56,7 +56,7 @@ class NmsOp(Op):
     function: str
 
     def bounds(self, given: Sequence[Bounds]) -> Bounds:
-        """Of places, and -1."""
+        """Places, and -1."""
         return NOWHERE, MAX_EXTENT - 1
 
 
@@ -125,7 +125,7 @@ def _real(source: Source, node: OnnxNode, index: int) -> float | None:
 
 
 def lower_suppression(b: Build, node: Suppression) -> None:
-    """Of real numbers."""
+    """Steps that work on real numbers."""
     sources = [b.float32(name) for name in node.inputs]
     b.step(
         NmsOp,

@@ -15,7 +15,7 @@ from neon8.ir.names import claimed
 from neon8.operators.source import Attribute, OnnxNode, Source, UnsupportedError
 
 MAX_ELEMENTS = 1 << 28
-"""Of the tensors between the parts: a file could ask for any number."""
+"""A limit of the tensors between the parts: a file could ask for any number."""
 
 Part = str | Array | Sequence[int] | float
 """An input: a tensor by name, or a constant; numbers without a fraction are int64."""

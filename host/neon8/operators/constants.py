@@ -58,7 +58,7 @@ class ConstantOp(Op):
     levels: Levels | None = None
 
     def bounds(self, given: Sequence[Bounds]) -> Bounds | None:
-        """Of its integers."""
+        """The smallest and the largest of its integers."""
         if self.levels is None or not self.levels.size:
             return None
         return int(self.levels.min()), int(self.levels.max())

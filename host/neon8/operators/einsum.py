@@ -116,7 +116,7 @@ def _summed(p: Parts, term: Term, kept: Iterable[str]) -> Term:
 
 
 def _product(p: Parts, a: Term, b: Term, later: str, sizes: Mapping[str, int]) -> Term:
-    """Of two terms, summed over what neither is needed `later`: a MatMul."""
+    """A MatMul of two terms, which sums over what neither is needed `later`."""
     a, b = _summed(p, a, b.axes + later), _summed(p, b, a.axes + later)
     batch = [axis for axis in a.axes if axis in b.axes and axis in later]
     inner = [axis for axis in a.axes if axis in b.axes and axis not in later]

@@ -214,7 +214,7 @@ NARROW = {
     "float8_e5m2fnuz": (3, -15, 57344.0, False),
     "float4_e2m1fn": (2, 0, 6.0, False),
 }
-"""Of each type the bits of a significand, the least exponent of one with all, the
+"""For each type the bits of a significand, the least exponent of one with all, the
 largest value, and whether it has infinity beyond.
 """
 

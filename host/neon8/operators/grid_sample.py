@@ -10,7 +10,7 @@ from neon8.operators.composition import Part, Parts
 from neon8.operators.family import Family
 
 TAPS = {"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4, "bicubic": 4}
-"""Of each mode, along an axis; opset 16 has other names."""
+"""How many each mode reads along an axis; opset 16 has other names."""
 
 PADDINGS = ("zeros", "border", "reflection")
 FARTHEST = float(1 << 20)
@@ -100,7 +100,7 @@ def _clipped(p: Parts, x: str, lo: float, hi: float) -> str:
 
 
 def _weights(p: Parts, d: str, count: int) -> list[str]:
-    """Of a place `d` after the first of two taps, or the second of four."""
+    """The weights of taps, `d` after the first of two or the second of four."""
     if count == 1:
         return [""]
     back = p.add("Sub", 1.0, d)

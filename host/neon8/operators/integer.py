@@ -36,7 +36,7 @@ BITS = {
     "int2": 2,
     "uint2": 2,
 }
-"""Of the types that have fewer than int32."""
+"""The bits of types that have fewer than int32."""
 
 Then = tuple[tuple[str, int], ...]
 """Functions of INTEGERS_OF, each with its second operand."""
@@ -135,7 +135,7 @@ class CompareOp(Op):
     function: str
 
     def bounds(self, given: Sequence[Bounds]) -> Bounds:
-        """Of conditions."""
+        """0 and 1, as of every condition."""
         return 0, 1
 
 
@@ -192,7 +192,7 @@ def folded(
     wraps: bool = False,
     then: Then = (),
 ) -> Node:
-    """Of all operands.  backwards: from the last.  wraps: it may leave its type."""
+    """A node of all operands.  backwards: from the last.  wraps: beyond its type."""
     names = node.inputs[::-1] if backwards else node.inputs
     source.dims_of(node, node.outputs[0])
     tensors = tuple(name for name in names if name not in source.constants)
@@ -233,7 +233,7 @@ def with_number(
     then: Then = (),
     wraps: bool = False,
 ) -> Node:
-    """Of its first input and a number.  first: that stands before it."""
+    """A node of its first input and a number.  first: that stands before it."""
     for name in (node.inputs[0], node.outputs[0]):
         source.dims_of(node, name)
     more = wrapped(source.types[node.outputs[0]]) if wraps else ()
@@ -317,7 +317,7 @@ def shift(source: Source, node: OnnxNode) -> Node:
 
 
 def lower_to_integer(b: Build, node: ToInteger) -> None:
-    """Of float32."""
+    """Steps that round float32."""
     source, out = b.float32(node.inputs[0]), b.declare(node.output, INT32)
     whole = b.temporary(out, "whole") if node.then else out
     b.step(ToIntegerOp, node.name, (source,), whole)
@@ -441,7 +441,7 @@ INTEGERS_OF: dict[str, Callable[[Int64Array, Int64Array], Array]] = {
     "shift_left": partial(_shifted, left=True),
     "shift_right": partial(_shifted, left=False),
 }
-"""Of values in int64, of which the lower 32 bits are taken."""
+"""Functions of values in int64; the lower 32 bits of the result are taken."""
 
 
 def compute_integer(op: IntegerOp, out: Tensor, a: Operand, b: Operand) -> Array:

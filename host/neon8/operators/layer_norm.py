@@ -77,7 +77,7 @@ class NormalizationOp(Finished):
 
 
 LARGEST = 1e30
-"""Of gamma, beta and epsilon, which is not below the inverse, either."""
+"""A limit of gamma, beta and epsilon, which is not below the inverse, either."""
 
 
 def layer_normalization(source: Source, node: OnnxNode) -> Made:

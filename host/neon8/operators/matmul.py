@@ -33,7 +33,7 @@ BATCHES = 6
 MOST_PRODUCTS = (2**31 - 1) // (127 * 256)
 """In a sum: |a b| is 128 * 127 at most, and what the zero point adds as well."""
 LOWEST = -127
-"""Of the second operand; what is below is that."""
+"""The second operand's lowest value; what is below is that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

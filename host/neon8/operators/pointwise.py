@@ -91,7 +91,7 @@ class TableOp(Op):
 
 
 MOST_TABLES = 256
-"""Of one step."""
+"""A limit for one step."""
 
 
 SELU_ALPHA = 1.67326319217681884765625

@@ -221,7 +221,7 @@ def with_indices(p: Parts) -> bool:
 
 
 MOST_AXES = 3
-"""Of an image; each is two axes of its windows."""
+"""A limit for images; each axis is two of its windows."""
 
 
 MAX_TAPS = 2**23

@@ -38,7 +38,7 @@ class Top(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopOp(Op):
-    """Of the channels of each pixel, as many as the output has.
+    """The first channels of each pixel by rank, as many as the output has.
 
     function: "maximum" or "minimum".
     """
@@ -47,7 +47,7 @@ class TopOp(Op):
     reverse: bool = False
 
     def bounds(self, given: Sequence[Bounds]) -> Bounds:
-        """Of places."""
+        """The first and the last place."""
         return 0, MAX_EXTENT - 1
 
 

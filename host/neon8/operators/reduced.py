@@ -15,7 +15,7 @@ from neon8.operators.composition import Parts
 from neon8.operators.family import Family
 
 SMALLEST = 1e-12
-"""Of a norm: where all is 0, the quotient is 0."""
+"""The least norm: where all is 0, the quotient is 0."""
 
 STEADY = 1e-18
 """MeanVarianceNormalization adds 1e-9 to a root."""

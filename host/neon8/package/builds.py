@@ -19,7 +19,7 @@ from neon8.prebuilt import prebuilt_file
 SAME = "the bytes of this PC"
 SECONDS = 600
 LINES = 20
-"""Of the output of a command that failed."""
+"""How much of the output of a command that failed is shown."""
 
 
 @dataclass(frozen=True, slots=True)

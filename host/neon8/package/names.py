@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
 
-# Of Python, C and C++, Java and Kotlin.
+# What Python, C and C++, Java and Kotlin reserve.
 _WORDS = """
 and as assert async await break case class continue def del elif else except false
 finally for from global if import in is lambda match none nonlocal not or pass raise
@@ -40,7 +40,7 @@ stderr stdin stdout stored threads usual
 # Whose functions, such as sem_open, would be those of other libraries.
 _PREFIXES = "lib mq n8 neon8 posix pthread sem shm std"
 _EXPORTED = "close labels mean model model_size open open_bytes resize run scale std"
-# Of files in packages, and of what CMake builds in any project.
+# What files in packages and targets of CMake in any project are called.
 _FILES = """
 all build clean edit_cache example help include install lib model numpy package
 package_source rebuild_cache sample src tests

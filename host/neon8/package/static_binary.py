@@ -27,7 +27,7 @@ def fill(
 
 
 def name(wrapper: Wrapper, target: str) -> str:
-    """Of the program for a target."""
+    """The name of the program for a target."""
     return f"{wrapper.name}-{target}"
 
 

@@ -73,7 +73,7 @@ def solve(
 
 
 def fitted(rows: list[dict[str, str]]) -> Fit:
-    """Of one board's rows of published.csv."""
+    """The fit of one board's rows of published.csv."""
     ghz = float(rows[0]["ghz"])
     cycles, lines, measured = (
         np.array([float(row[name]) for row in rows])

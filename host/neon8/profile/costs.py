@@ -63,7 +63,7 @@ class Table:
     around: Rates
 
     def split(self, part: Part) -> Split:
-        """Of one part of a run."""
+        """What one part of a run takes."""
         kernel, epilogue, missing = Spent(), Spent(), []
         for call in part.calls:
             rates = self.kernels.get(call.kernel)
@@ -91,7 +91,7 @@ class Table:
 def times(
     call: Call, rates: tuple[Sequence[float], Sequence[float]], terms: Sequence[float]
 ) -> Spent:
-    """Of all calls of a kind."""
+    """What all calls of a kind take."""
     instructions, cycles = rates
     return Spent(call.count * dot(instructions, terms), call.count * dot(cycles, terms))
 

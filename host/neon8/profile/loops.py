@@ -17,7 +17,7 @@ from neon8.profile.costs import FOLDER
 
 ENDING = ".loops.json"
 LINE_HEIGHT, CYCLE_WIDTH, TEXT_WIDTH, MARGIN = 18, 16, 330, 10
-"""Of the picture, in pixels."""
+"""Sizes in the picture, in pixels."""
 COLOURS = {
     "vector": "#4878a8",
     "insert": "#4878a8",
@@ -27,7 +27,7 @@ COLOURS = {
     "branch": "#a85858",
     "alu": "#888888",
 }
-"""Of units."""
+"""The colour of each unit."""
 WAITS = "#c00000"
 """The border of an instruction that waits."""
 
@@ -110,7 +110,7 @@ def code_of(kernel: str) -> str:
 
 @functools.cache
 def busy(core: str) -> dict[str, tuple[float, float]]:
-    """Of each function's loop, the shares of cycles that vectors and that loads take.
+    """The shares of cycles that vectors and that loads take in each function's loop.
 
     A cycle is a load's if no vector instruction issues in it, and one without any issue
     is that of the last one.  Empty for a core without loops.

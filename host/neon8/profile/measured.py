@@ -19,7 +19,7 @@ from neon8.quant import checks, strict_json
 
 FORMAT, VERSION = "neon8.bench", 1
 WARM = (False, 1)
-"""Of a row that others compare with: caches are warm, and one thread runs."""
+"""The row that others compare with: caches are warm, and one thread runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ def _object(given: Any, kind: Any, source: str, where: str) -> Any:
 
 
 def digest(content: bytes) -> str:
-    """Of a .n8 file."""
+    """The SHA-256 of a .n8 file."""
     return hashlib.sha256(content).hexdigest()
 
 

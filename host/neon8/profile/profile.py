@@ -55,7 +55,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Profile(text.Showing):
-    """Of a model on one core.
+    """What a model takes on one core.
 
     board: None: cycles only, no times.  scaled: by what the estimate was multiplied to
     have the time that a board was measured to take, None if nobody measured.

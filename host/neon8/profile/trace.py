@@ -63,12 +63,12 @@ class Part:
 
     @property
     def bytes_read(self) -> int:
-        """Of its operands, if they have the type of the result."""
+        """The size of its operands, if they have the type of the result."""
         return sum(map(prod, self.operands)) * np.dtype(self.dtype).itemsize
 
     @property
     def bytes_written(self) -> int:
-        """Of what it makes."""
+        """The size of its result."""
         return prod(self.shape) * np.dtype(self.dtype).itemsize
 
 

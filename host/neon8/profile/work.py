@@ -30,13 +30,13 @@ def pieces(count: int) -> Terms:
 
 
 def values(sizes: Sizes) -> Terms:
-    """Of `count` values one after another; flags: of slopes and scales."""
+    """Terms of `count` values one after another; flags: of slopes and scales."""
     count, slope, scales, *_ = sizes
     return (1, *pieces(count), slope * count, scales * count)
 
 
 def rows(sizes: Sizes) -> Terms:
-    """Of `pixels` times `count` values."""
+    """Terms of `pixels` times `count` values."""
     pixels, count, *flags = sizes
     inner = (1, *pieces(count), -(-count // 16), -(-count // 8))
     flagged = (flag * pixels * count for flag in flags[:3])
@@ -53,7 +53,7 @@ GROUP = 32
 
 
 def igemm(sizes: Sizes) -> Terms:
-    """Of tiles of pixels and channels; the last pixels may be half a tile."""
+    """Terms of tiles of pixels and channels; the last pixels may be half a tile."""
     pixels, channels, taps, depth, epilogue, deep, mr, nr = sizes
     across = -(-channels // nr)
     rest, odd = pixels % mr, channels % nr
@@ -84,7 +84,7 @@ def flags(epilogue: int) -> Terms:
 
 
 def depthwise(sizes: Sizes) -> Terms:
-    """Of blocks of channels, and pixels of one row of outputs or two."""
+    """Terms of blocks of channels, and of pixels of one row of outputs or two."""
     pixels, channels, height, width, epilogue, edges, two, _ = sizes
     blocks = channels // 8
     kinds = (1, *flags(epilogue)[:4], two, two * (1 - epilogue % 2))
@@ -105,7 +105,7 @@ def depthwise(sizes: Sizes) -> Terms:
 
 
 def depthwise_s16(sizes: Sizes) -> Terms:
-    """Of blocks of channels, pixels and taps."""
+    """Terms of blocks of channels, pixels and taps."""
     pixels, channels, height, width, *_ = sizes
     blocks = channels // 8
     return (
@@ -120,19 +120,19 @@ def depthwise_s16(sizes: Sizes) -> Terms:
 
 
 def winograd(sizes: Sizes) -> Terms:
-    """Of rows of tiles."""
+    """Terms of rows of tiles."""
     tiles, depth, pairs, *_ = sizes
     steps = depth // 8
     return (1, tiles, tiles * steps, tiles * (steps % 2), pairs * tiles * steps)
 
 
 def winograd_input(sizes: Sizes) -> Terms:
-    """Of one tile."""
+    """Terms of one tile."""
     return (1, sizes[0] // 8)
 
 
 def winograd_gemm(sizes: Sizes) -> Terms:
-    """Of planes of tiles."""
+    """Terms of planes of tiles."""
     tiles, planes, depth, *_ = sizes
     steps = depth // 8
     found = [1.0, planes]
@@ -142,7 +142,7 @@ def winograd_gemm(sizes: Sizes) -> Terms:
 
 
 def winograd_output(sizes: Sizes) -> Terms:
-    """Of tiles of 16 pixels."""
+    """Terms of tiles of 16 pixels."""
     tiles, channels, slope, residual, *_ = sizes
     fours = -(-channels // 4)
     shapes = (1, slope, residual)
@@ -179,7 +179,7 @@ TERMS: dict[str, Callable[[Sizes], Terms]] = {
 
 
 def terms_of(call: Call) -> Terms:
-    """Of one call of a kernel."""
+    """Terms of one call of a kernel."""
     name = call.kernel.removeprefix("n8_")
     for slot, terms in TERMS.items():
         if name.startswith(slot):
@@ -188,7 +188,7 @@ def terms_of(call: Call) -> Terms:
 
 
 def around(part: Part) -> Terms:
-    """Of the C around the kernels of a part."""
+    """Terms of the C around the kernels of a part."""
     calls = sum(call.count for call in part.calls)
     values, pixels = prod(part.shape), prod(part.shape[2:])
     first, *others = part.operands or ((),)
@@ -232,7 +232,7 @@ def keys(part: Part) -> tuple[str, ...]:
 
 
 def split_terms(call: Call) -> tuple[Terms, Terms]:
-    """Of one call: those of its inner loops, and what is left without a depth."""
+    """Terms of one call: those of its inner loops, and what is left without a depth."""
     found = terms_of(call)
     if not call.kernel.startswith("n8_igemm"):
         return found, (0,) * len(found)

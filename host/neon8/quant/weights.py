@@ -13,7 +13,7 @@ from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import NARROW, LayerScale
 
 Integers = Int8Array | Int16Array
-"""Of weights, which have 8 bits or 16."""
+"""Weights, which have 8 bits or 16."""
 
 ACC_LIMIT = 2**31
 """|acc''| stays below this  (12)."""

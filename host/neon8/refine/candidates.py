@@ -16,7 +16,7 @@ from neon8.quant.scale_table import PRECISIONS, WEIGHTS16
 INT16, FLOAT = PRECISIONS
 INT8 = "int8"
 INT16_BITS = 16
-"""Of an int16 tensor, unless accumulators allow only fewer."""
+"""What an int16 tensor has, unless accumulators allow only fewer."""
 
 Candidate = tuple[str, ...]
 """Scale groups, or weights_of() a layer, that get more bits together."""
@@ -26,9 +26,9 @@ Chosen = Mapping[str, str]
 which they were chosen."""
 
 BYTES = {INT8: 1, INT16: 2, FLOAT: 4}
-"""Of a value."""
+"""The size of a value."""
 MAC_COSTS = {INT8: 1, INT16: 2, FLOAT: 8}
-"""Of a convolution, by what it reads."""
+"""The cost of a product in a convolution, by what it reads."""
 BYTE_COST = 4
 """A byte that is read or written, in MACs of int8; all three as libneon8 reckons."""
 

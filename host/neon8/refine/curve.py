@@ -12,7 +12,7 @@ from neon8.settings.stages import RefineSettings
 from neon8.text import columns, decimals
 
 FORMAT, VERSION = "neon8 precision", 3
-"""Of what --curve writes."""
+"""What --curve writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

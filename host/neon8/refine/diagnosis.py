@@ -45,7 +45,7 @@ CALIBRATION_DATA = "CALIBRATION_DATA"
 SAMPLES = 20
 """Enough to rank tensors by."""
 RUNS = 800
-"""Of the simulated network, with one tensor after another rounded on some samples."""
+"""How often the simulated network runs, one tensor after another rounded."""
 
 Progress = Callable[[str, int, int | None], None]
 """Told a stage, how much of it is done, and of how much, None if that is unknown."""

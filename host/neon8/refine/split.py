@@ -146,7 +146,6 @@ def _layer(pair: Pair, node: Conv2d, op: Conv2dOp) -> Layer:
     phases = len(plain.weight) // len(node.weight)
     factors = np.broadcast_to(pair.factors(node.output).reshape(-1), len(node.weight))
     factors = repeated(factors, node.groups, phases)
-    offset = pair.offsets(node.output).reshape(-1) / factors.astype(np.float64)
     return Layer(
         op=op,
         node=node,
@@ -161,7 +160,7 @@ def _layer(pair: Pair, node: Conv2d, op: Conv2dOp) -> Layer:
         factors_in=pair.factors(node.inputs[0]),
         offsets_in=pair.offsets(node.inputs[0]),
         factors=factors.astype(np.float64),
-        offset=offset,
+        offset=pair.offsets(node.output).reshape(-1) / factors.astype(np.float64),
         phases=phases,
     )
 

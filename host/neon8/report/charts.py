@@ -8,7 +8,7 @@ from neon8.report.facts import Point as Dot
 from neon8.report.facts import Values
 
 WIDTH, HEIGHT = 320, 80
-"""Of a chart, in its own units."""
+"""The size of a chart, in its own units."""
 MOST_BARS = 512
 """Channels that are drawn one by one; of more, each bar is several of them."""
 

@@ -117,13 +117,13 @@ class LayerFacts:
 
     @property
     def loss(self) -> TensorLoss | None:
-        """Of the first tensor that has one."""
+        """The loss of the first tensor that has one."""
         found = (each.loss for each in self.tensors if each.loss is not None)
         return next(found, None)
 
     @property
     def macs(self) -> int:
-        """Of one run."""
+        """Multiply-accumulates of one run."""
         return sum(step.macs for step in self.steps)
 
 

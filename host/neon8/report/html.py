@@ -20,9 +20,9 @@ from neon8.report.template import environment, own
 from neon8.text import number, printable, shape, size
 
 LEVELS = (40, 30, 20, 10)
-"""Of dB, where colours change."""
+"""SQNR in dB at which colours change."""
 SHARES = (1, 5, 10, 20)
-"""Of the time in percent, where colours change."""
+"""Shares of the time in percent at which colours change."""
 UNKNOWN = "none"
 LETTERS = 24
 """That fit a box."""

@@ -63,7 +63,7 @@ def layers_of(
     tensors: Mapping[str, TensorFacts],
     steps: Sequence[StepInfo],
 ) -> tuple[LayerFacts, ...]:
-    """Of every node, in order."""
+    """The facts of every node, in order."""
     splits = {each.layer: each for each in diagnosis.layers}
     makers = {step.output: step.name for step in steps}
     named: dict[str, list[StepInfo]] = {}
@@ -123,7 +123,7 @@ def _precision(
     steps: Sequence[StepInfo],
     tensors: Sequence[TensorFacts],
 ) -> str:
-    """Of what it makes in the .n8 file; by the table, if inside of another step."""
+    """What its output is in the .n8 file; by the table, if inside of another step."""
     types = [step.dtype for step in steps if step.output in node.outputs]
     types = types or [step.dtype for step in steps]
     for each in (FLOAT, INT16, INT8):

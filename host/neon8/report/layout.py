@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 176, 44
-"""Of a node."""
+"""The size of a node."""
 APART = 28
 """Between nodes."""
 LANE = 10

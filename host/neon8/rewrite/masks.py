@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores behind a mask in int16, with room for what the mask removes.
+"""Scores after a mask in int16, with room for what the mask removes.
 
 Nobody observes masked scores, as -1e4, -1e9 or -infinity would leave no steps for the
 others. But a softmax makes 0 of whatever is far below the largest value, however far.

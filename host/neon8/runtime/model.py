@@ -430,7 +430,7 @@ class Model(Closable):
         return found
 
     def _bounds(self) -> dict[str, tuple[Bounds, ...]]:
-        """Of each dimension of each input."""
+        """The bounds of each dimension of each input."""
         lib, names = self._library, list(self.inputs)
         row = lib.ffi.new("struct n8_dimension *")
         found: dict[str, tuple[Bounds, ...]] = {}

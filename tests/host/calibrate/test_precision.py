@@ -73,7 +73,7 @@ def test_it_is_what_observe_and_solve_do(made, tmp_path):
 
 
 def test_weights_of_16_bits(made):
-    """Of a layer that is named, beside int16 for what it reads."""
+    """A layer that is named, beside int16 for what it reads."""
     table = solved(made, precision={"conv2": "weights16", "r": "int16"})
     assert {n: e.bits for n, e in table.layers.items()} == {
         "conv1": 8,

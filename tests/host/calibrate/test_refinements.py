@@ -24,7 +24,7 @@ def path(tmp_path_factory):
 
 
 def digests(monkeypatch, path, data, samples=6, **options):
-    """Of the samples that a refinement is given."""
+    """Digests of the samples that a refinement is given."""
     seen = []
 
     def look(_network, _table, kept, **_watch):

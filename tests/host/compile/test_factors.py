@@ -32,7 +32,7 @@ from small_graphs import conv, graph_of, kinds, with_entries
 
 CHANNELS = 24
 SIZES = np.exp2(-(np.arange(CHANNELS) % 9)).astype(np.float32)
-"""Of the channels, in no order: as of a network of SiLU that was trained long."""
+"""The sizes of channels, in no order, as SiLU has them in a network trained long."""
 GOOD, BAD = 30.0, 22.0
 """dB."""
 

@@ -46,7 +46,7 @@ def test_one_node_in_float(tmp_path, kept):
 
 
 def test_a_detection_head(tmp_path):
-    """Scores and boxes of two scales are never int8 behind their convolutions."""
+    """Scores and boxes of two scales are never int8 after their convolutions."""
     rng = np.random.default_rng(4)
     nodes = [node("Conv", "x w", "t", "trunk"), node("Relu", "t", "f")]
     weights = {"w": rng.normal(0, 0.3, (8, 3, 3, 3)).astype(F)}
@@ -89,7 +89,7 @@ def test_a_detection_head(tmp_path):
     convolutions = {"trunk"} | {op.name for op in program.ops if "Conv" in op.name}
     int8 = {op.name for op in program.ops if program.tensors[op.output].dtype == "int8"}
     assert int8 <= {"x", "trunk"} | convolutions
-    behind = [op for op in program.ops if op.name not in convolutions | {"x"}]
-    assert behind
-    assert not any(program.tensors[op.output].dtype == "int8" for op in behind)
+    after = [op for op in program.ops if op.name not in convolutions | {"x"}]
+    assert after
+    assert not any(program.tensors[op.output].dtype == "int8" for op in after)
     assert worst(made) < 0.03

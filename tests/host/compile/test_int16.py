@@ -36,7 +36,7 @@ def pool(kind, *, source="x", output="y", kernel=(5, 5), **options):
 
 
 def types(prog):
-    """Of each step: what it is, the types of its inputs and of its output."""
+    """Each step: what it is, the types of its inputs and of its output."""
     return [
         (
             type(op).__name__.removesuffix("Op"),

@@ -67,7 +67,7 @@ def result(lines: Lines, source: Tensor, out: Tensor, values):
 
 
 def errors(function: Function, lines: Lines, source: Tensor, out: Tensor):
-    """Of each value of the input, the distance to the exact result, in steps."""
+    """For each value of the input, the distance to the exact result, in steps."""
     found = result(lines, source, out, np.arange(source.lo, source.hi + 1))
     exact = evaluate(function, reals(source)) / np.float64(out.scale) + out.zero_point
     return np.abs(found - np.clip(exact, out.lo, out.hi))
@@ -77,7 +77,7 @@ def errors(function: Function, lines: Lines, source: Tensor, out: Tensor):
 @pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize("ends", [(-1.0, 1.5), (-20.0, 30.0), (-60.0, 12.0)])
 def test_smooth_functions_are_a_step_off_at_most(name, bits, ends):
-    """Of 8 bits much less: a result is the nearest, or hardly farther."""
+    """With 8 bits much less: a result is the nearest, or hardly farther."""
     function, source = SMOOTH[name], covering(*ends, bits[0])
     out = image_of(function, source, bits[1])
     lines = lines_of(function, source, out)

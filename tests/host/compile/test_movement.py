@@ -70,7 +70,7 @@ def test_the_constant_of_a_pad(tmp_path, value, level):
 
 
 def test_concat_on_every_axis(tmp_path):
-    """Of rank 5: along W, in the rows of blocks or of whole images."""
+    """Tensors of rank 5: along W, in the rows of blocks or of whole images."""
     for axis in range(5):
         nodes = [
             node("Reshape", "x shape", "a", "r"),

@@ -211,7 +211,7 @@ def test_progress_counts_shapes(made):
 
 
 def symbols(blob):
-    """Of each open dimension in a file its bounds, step and usual size."""
+    """Each open dimension in a file: its bounds, step and usual size."""
     ffi = library.declarations(library.find().parent / library.RUNTIME.header)
     size = ffi.sizeof("struct n8_file_header")
     shapes = ffi.from_buffer("struct n8_file_shapes *", blob[size:])

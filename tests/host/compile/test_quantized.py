@@ -122,7 +122,7 @@ def sum_of_rounded(n):
 
 
 def concat(n):
-    """Of different scales."""
+    """Inputs of different scales."""
     x = n.pair("x", 0.02)
     a = n.pair(n.conv(x, n.weights(4, 3, 1, 1), 0.01), 0.1)
     b = n.pair(n.conv(x, n.weights(4, 3, 1, 1), 0.01), 0.04, I8(7))
@@ -253,7 +253,7 @@ def test_zero_points_of_weights(tmp_path, zero_point):
 def test_weights_beyond_int8_are_sums_of_several(
     tmp_path, zero_point, shape, options, caplog
 ):
-    """Of two, and of three where they are 255 or -255."""
+    """They are sums of two, and of three where they are 255 or -255."""
     n = Net(1, shape[1] * options.get("group", 1), 8, 8, seed=zero_point)
     weights = np.clip(n.rng.normal(zero_point, 60, shape), 0, 255).astype(U8)
     weights.flat[7], weights.flat[1] = 0, 255

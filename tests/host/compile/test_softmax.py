@@ -16,7 +16,7 @@ BITS = {"int8": (-128, 127), "int16": (-32768, 32767)}
 @pytest.mark.parametrize("count", [1, 7, 196, 1500])
 @pytest.mark.parametrize("width", [0.01, 0.3, 20.0])
 def test_half_a_step_from_the_exact_result(given, made, count, width):
-    """Of what the integers stand for; the float32 in between rounds a bit more."""
+    """From what the integers stand for; the float32 in between rounds a bit more."""
     rng = np.random.default_rng(count)
     x = tensor("x", (3, count), dtype=given, scale=width / BITS[given][1])
     lo, hi = BITS[made]

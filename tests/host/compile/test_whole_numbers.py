@@ -116,7 +116,7 @@ def test_compile_says_so_once(tmp_path, capsys):
 
 @pytest.mark.parametrize("function", INTEGERS_OF)
 def test_bounds_hold(function):
-    """Of all pairs of small ranges, by trying every value."""
+    """For all pairs of small ranges, by trying every value."""
     op = IntegerOp(name="n", inputs=("a", "b"), output="y", function=function)
     ranges = [(-5, -2), (-3, 4), (0, 0), (0, 6), (2, 7)]
     for first, second in itertools.product(ranges, ranges):

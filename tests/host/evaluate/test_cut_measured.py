@@ -69,7 +69,7 @@ def test_diagnose_and_compare_say_what_the_files_by_hand_give(made, tmp_path, ca
 
 
 def test_diagnose_tries_the_default_recipe(made):
-    """Of the part, whose file is there only then."""
+    """For the part, whose file is there only then."""
     plain = neon8.calibrate_model(made.onnx, made.samples, plain=True)
     found = diagnose_model(made.onnx, plain, made.samples, top=1)
     (recipe,) = (r for r in found.remedies if r.kind == "the default recipe")

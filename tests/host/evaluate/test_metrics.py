@@ -109,7 +109,7 @@ def in_both_layouts(folder, path, data, **options):
 
 
 def test_outputs_in_another_order_are_refused(tmp_path):
-    """Of the same size, but N H W C: what was measured would be nonsense."""
+    """They have the same size, but N H W C: what was measured would be nonsense."""
     weights = {
         "w": np.random.default_rng(4).normal(size=(4, 18)).astype(F),
         "shape": np.array([1, 2, 3, 3]),
@@ -157,7 +157,7 @@ def test_a_layout_that_dimensions_do_not_show_is_refused(tmp_path, io, end):
 
 
 def test_an_empty_output_is_named(tmp_path):
-    """Of no box: what a NonMaxSuppression may leave."""
+    """No box: what a NonMaxSuppression may leave."""
     types = {"y": onnx.TensorProto.INT64}
     model = net([node("NonZero", "x", "y")], {"x": (1, 4)}, "y", types=types)
     path = save(tmp_path, model)

@@ -62,7 +62,7 @@ def test_the_best_of_many_equals_is_seldom_sure():
 
 
 def test_the_best_is_among_the_contenders():
-    """Of 100 draws with close settings, the truth is left out in 5 at most."""
+    """In 100 draws with close settings, the truth is left out in 5 at most."""
     factors = (1, 0.97, 0.96, 0.955, 1.1)
     found = [rank_settings(noise(seed, *factors), 0) for seed in range(100)]
     assert sum(3 not in each.contenders for each in found) <= 5

@@ -89,7 +89,7 @@ def test_gained_and_lost_are_told_apart():
 
 
 def test_int8_probabilities_have_a_floor(tmp_path):
-    """Of a step of 1/128, what int8 calls 0 has no logarithm."""
+    """With a step of 1/128, what int8 calls 0 has no logarithm."""
     rng = np.random.default_rng(5)
     weights = {"w": rng.normal(size=(6, 3, 1, 1)).astype(F) * 9}
     nodes = [

@@ -188,7 +188,7 @@ def test_a_tensor_in_float32(made, tmp_path):
     model = onnx.load_model_from_string(convert(path, "qdq", model=made.path).data)
     rounded = {n.input[0] for n in model.graph.node if n.op_type == "QuantizeLinear"}
     assert rounded > {"l1", "r2"}
-    assert not rounded & {"x", "r0", "p0"}  # before conv0 and behind it
+    assert not rounded & {"x", "r0", "p0"}  # before conv0 and after it
 
 
 def test_a_layer_with_weights_of_16_bits(made, tmp_path):

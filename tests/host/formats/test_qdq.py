@@ -21,7 +21,7 @@ from onnx_nets import chain, net, node, save
 from table_nets import case, mixed, moving, residual
 
 SHARE = 0.999
-"""Of the outputs must be within one step: onnxruntime rounds its sums and products in
+"""So many outputs are within one step: onnxruntime rounds its sums and products in
 another order, so a value that lies on the edge of two steps falls to either side."""
 
 

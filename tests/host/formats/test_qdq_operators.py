@@ -52,7 +52,7 @@ def norm(n, a):
 
 
 def in_float(n, a):
-    """What stands behind a log softmax has no int8 form, or need not have it."""
+    """What stands after a log softmax has no int8 form, or need not have it."""
     soft = n.add("LogSoftmax", a, axis=1)
     least = n.add("Add", soft, n.array(n.rng.normal(0, 1, (7, 6)).astype(F)))
     ratio = n.add("Div", least, n.add("Max", soft, n.array(F(0.125))))

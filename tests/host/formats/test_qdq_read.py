@@ -81,7 +81,7 @@ def test_types_of_weights(tmp_path, w, axis, scales):
 
 
 def test_an_input_that_is_moved(tmp_path):
-    """Behind the pair: the layer reads what the network in the file calls so."""
+    """After the pair: the layer reads what the network in the file calls so."""
     nodes, arrays = pair("x", 0.5, I8(3))
     more, others = pair("w", 0.25, I8(0))
     turned = node("Transpose", "x_d", "t", perm=[0, 3, 1, 2])

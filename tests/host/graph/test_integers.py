@@ -247,7 +247,7 @@ def test_rounding_to_narrow_types(tmp_path, kind):
 
 
 def test_powers_and_rests(tmp_path):
-    """Of x and constants of its shape, of one value, and of x itself."""
+    """x and constants of its shape, of one value, and of x itself."""
     exponents = np.array([[2, -1, 0.5, 0, 3], [1, 2, -2, 0.25, 1.5]], F)
     nodes = [
         node("Abs", "x", "size"),
@@ -264,7 +264,7 @@ def test_powers_and_rests(tmp_path):
 
 
 def test_one_hot_and_reductions(tmp_path):
-    """Of x as indices, some negative and some beyond."""
+    """x as indices, some negative and some beyond."""
     nodes = [
         node("Cast", "x", "i", to=7),
         node("OneHot", "i depth values", "a", axis=1),

@@ -237,7 +237,7 @@ SHAPES = {
 
 
 def test_nothing_is_moved_between_projections(tmp_path):
-    """Of a transformer's block what is left are two moves, at its ends."""
+    """Two moves are left of a transformer's block, at its ends."""
     rng = np.random.default_rng(5)
     nodes = [
         node("MatMul", "x w0", "a"),

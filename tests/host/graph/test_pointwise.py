@@ -39,8 +39,8 @@ FUNCTIONS = {
     "selu own": (13, [("Selu", [], {"alpha": 1.2, "gamma": 0.8})]),
     "hard sigmoid own": (13, [("HardSigmoid", [], {"alpha": 1 / 6, "beta": 0.4})]),
     "one by": (13, [EXP, ("Sqrt", [], {}), ("Tanh", [], {})]),
-    "relu behind": (13, [("Tanh", [], {}), ("Relu", [], {})]),
-    "constants behind": (13, [("Tanh", [], {}), ("Mul", [F(2)], {}),
+    "relu after": (13, [("Tanh", [], {}), ("Relu", [], {})]),
+    "constants after": (13, [("Tanh", [], {}), ("Mul", [F(2)], {}),
                               ("Sub", [F(0.5)], {}), ("LeakyRelu", [], {})]),
 }  # fmt: skip
 
@@ -92,7 +92,7 @@ PATTERNS = {
 
 
 def pattern(nodes, outputs="y", extra=()):
-    """The nodes behind a convolution; constants are called w and their value."""
+    """The nodes after a convolution; constants are called w and their value."""
     words = {name for one in nodes for name in one.input if name[0] == "w"}
     weights = {name: F(name[1:]) for name in words} | {"W": W}
     before = node("Conv", "x W", "c")

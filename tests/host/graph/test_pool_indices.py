@@ -39,7 +39,7 @@ def run(tmp_path, model, given):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_first_of_equal_values_is_found(tmp_path, case):
-    """Of seven different ones, which int8 keeps apart."""
+    """Seven different values, which int8 keeps apart."""
     shape, attributes = CASES[case]
     pool = node("MaxPool", "x", "y i", "pool", **attributes)
     model = net([pool], {"x": shape}, "y i", opset=18, types={"i": INT64})

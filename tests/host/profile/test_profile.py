@@ -196,7 +196,7 @@ def test_a_kernel_is_shown_cycle_by_cycle(tmp_path, capsys):
 
 
 def test_loads_and_multiplies_are_told_apart(unseen):
-    """Of 84 cycles of this loop a load has 20 for itself; no other issues are none."""
+    """In 84 cycles of this loop a load has 20 for itself; no other issues are none."""
     vectors, loaded = loops.busy("cortex-a53")["n8_igemm_s8_s8_neon"]
     assert (vectors, loaded) == (64 / 84, 20 / 84)
     for core in loops.cores():

@@ -22,7 +22,7 @@ DIGESTS = {
     "arctangent": "0x6e15b85e259f94fb",
     "sigmoid": "0x6f27eb04a4805451",
 }
-"""Of all bits, as in tests/native/elementary.c."""
+"""Digests of all bits, as in tests/native/elementary.c."""
 
 
 def arguments():

@@ -146,7 +146,7 @@ def all_kinds(folder):
 
 
 def test_predictions_hold_on_samples_that_nobody_saw(tmp_path):
-    """Of each kind of candidate: what is simulated is what the library gives."""
+    """For each kind of candidate: what is simulated is what the library gives."""
     path = all_kinds(tmp_path)
     data = np.random.default_rng(6).normal(0, 1, (100, 12, 6, 6)).astype(np.float32)
     table = calibrate_model(path, data, method="minmax", plain=True)

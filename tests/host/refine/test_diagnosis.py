@@ -241,7 +241,7 @@ def test_a_gain_that_may_be_an_accident_does_not_count(price, errors):
 
 
 def test_the_error_of_a_gain():
-    """Of equal samples there is none; of one that is unlike the others there is."""
+    """For equal samples there is none; of one that is unlike the others there is."""
     before = np.ones((5, 1, 2))
     same = before * [1, 0.5]
     assert remedies.gain_error(before, same) == pytest.approx(0, abs=1e-12)

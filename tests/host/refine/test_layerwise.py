@@ -214,7 +214,7 @@ def test_the_table_is_what_was_chosen(made, way):
 
 
 def test_means_become_those_of_the_float_network(made):
-    """Of what a layer gives before its activation, with factors taken into account."""
+    """Means before a layer's activation, with factors taken into account."""
     path, graph, table = made
     samples = seen(path, graph, images(40, 4))
     layers = layers_of(graph, table)

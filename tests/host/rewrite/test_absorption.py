@@ -81,7 +81,7 @@ REFUSED = {
         "'layer_y' reads it, .*; delete them in the table",
     ),
     "pool": ((A, POOL, layer("y", "b")), {"a": OFFSETS}, "'pool' reads it"),
-    "behind a pool": ((A, POOL, layer("y", "b")), {"b": OFFSETS}, "'pool' makes it"),
+    "after a pool": ((A, POOL, layer("y", "b")), {"b": OFFSETS}, "'pool' makes it"),
     "sum": ((A, PLUS, layer("y", "b")), {"a": OFFSETS}, "'plus' reads it"),
     "transposed maker": ((UP, Y), {"a": OFFSETS}, "'up' makes it"),
     "transposed reader": ((A, replace(Y, name="up", spread=(2, 2))), {"a": OFFSETS},

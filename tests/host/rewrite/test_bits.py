@@ -24,7 +24,7 @@ SCHEMES = {
 
 
 def random_layer(rng, output="y", source="x", **options):
-    """Of up to 8192 inputs, so that 16 bits fit some and not others."""
+    """A layer of up to 8192 inputs, so that 16 bits fit some and not others."""
     channels = int(2 ** rng.uniform(3, 13))
     shape = (4, channels, 1, 1) if "spread" not in options else (4, channels, 3, 3)
     weight = rng.normal(size=shape).astype(np.float32) * 0.5

@@ -45,13 +45,13 @@ as of this."""
 NEWEST_IR = 10
 """The same of the file's own version."""
 STEPS = 1.01
-"""Of the output: one rounding is half a step, and another half where a value that lies
-between two levels falls to the other side by a float32 error or by a table's rounding
-of its argument; a hundredth for float32 itself."""
+"""In the output's: one rounding is half a step, and another half where a value that
+lies between two levels falls to the other side by a float32 error or by a table's
+rounding of its argument; a hundredth for float32 itself."""
 PARTS = 2.0
 """By how much a part of an operator may enlarge what was rounded before it."""
 FLOAT = 2e-4
-"""Of float32 outputs, relative to the largest: float32 sums in another order."""
+"""For float32 outputs, relative to the largest: float32 sums in another order."""
 FLOAT16, BFLOAT16 = 1e-3, 1e-2
 """What the outputs of a test may be off, relative to them, where it is of these."""
 WRONG = ("failed", "the Graph does not compute the outputs of the test")
@@ -72,7 +72,7 @@ class Result:
 
 
 def collect():
-    """Of one node each, of operators that neon8 knows or ONNX defines by others."""
+    """Tests of one node, which neon8 knows or which ONNX defines by others."""
     from onnx.backend.test.case import node
 
     # The bodies of operators that are functions are not wanted, and take most time.

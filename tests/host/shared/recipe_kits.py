@@ -16,12 +16,12 @@ SAMPLES, UNSEEN = np.split(
 
 
 def sqnr(path, table):
-    """Of samples that were not observed, in dB, by the integers of the compiler."""
+    """In dB, of samples that were not observed, by the integers of the compiler."""
     return sqnr_of(path, table, UNSEEN)
 
 
 def sqnr_of(path, table, samples):
-    """Of these samples, in dB."""
+    """In dB, of these samples."""
     graph = neon8.load_graph(path)
     program = lower(graph, table)
     noise = signal = 0.0

@@ -158,7 +158,7 @@ def _read_otherwise(graph: Graph) -> frozenset[str]:
 
 
 def mean_square(histogram: Histogram) -> float:
-    """Of all finite values, taken as the middles of their bins."""
+    """The mean square of all finite values, taken as the middles of their bins."""
     squares = np.square(np.arange(len(histogram.positive)) + 0.5)
     counts = (histogram.positive + histogram.negative).astype(np.float64)
     total = float(np.add.accumulate(counts * squares)[-1])

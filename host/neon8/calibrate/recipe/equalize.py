@@ -14,7 +14,7 @@ bytes, factors of such tensors are rounded up to powers of the root of 2.
 
 The gain is predicted at the outputs of layers: rounding noise, step^2 / 12 for each
 input and weight, against the variance observed before their activations. Through
-functions and products noise is followed to the layers behind them (noise.py). Factors
+functions and products noise is followed to the layers after them (noise.py). Factors
 are used only if noise exceeds LEAST_NOISE of the signal without them and is GAIN times
 smaller with them; DENSE_GAIN or NEAR_DENSE_GAIN times where they change how weights are
 rounded.
@@ -57,7 +57,7 @@ CLASSES = np.array(
 """Factors of tensors that functions read or make, as each pair of them is a table."""
 MANY = 256
 FEW = 16
-"""Of tensors with more channels the largest classes are used, for FEW^2 tables."""
+"""The largest classes are used of tensors with more channels, for FEW^2 tables."""
 TIE = 1e-6
 """Relative: a factor so much above a class is in it."""
 DECIMALS = 2
@@ -94,7 +94,7 @@ def equalize(
     """
     groups = observation.scale_groups
     spans = spans_of(graph, observation, offsets)
-    behind = costs(graph, observation)
+    after = costs(graph, observation)
     lacking = [
         name for name in graph.tensors if name not in spans or name not in groups
     ]
@@ -108,7 +108,7 @@ def equalize(
             if isinstance(node, Conv2d):
                 readers.append(_Reader.of(node, observation, exact))
             else:
-                readers += _passages(graph, observation, node, part, behind)
+                readers += _passages(graph, observation, node, part, after)
         best = _best(part, readers, groups, tensors, spans)
         if best is None:
             continue
@@ -317,12 +317,12 @@ def _passages(
     observation: Observation,
     node: Node,
     part: Component,
-    behind: Mapping[str, DoubleArray],
+    after: Mapping[str, DoubleArray],
 ) -> Iterator[_Passage]:
     """One for each tensor of the component that the node reads."""
     for name in dict.fromkeys(node.inputs):
         if name in part.channels:
-            cost = cost_of(graph, observation, node, name, behind)
+            cost = cost_of(graph, observation, node, name, after)
             if cost is not None:
                 yield _Passage(source=name, cost=cost)
 

@@ -19,14 +19,14 @@ from neon8.rewrite.equalization import CHANNELS, links
 STILL = 1e-3
 """A channel whose standard deviation is a smaller share of its mean is constant."""
 POINTS = 65
-"""Of a normal distribution, within 4 standard deviations."""
+"""Points of a normal distribution, within 4 standard deviations."""
 
 
 def costs(graph: Graph, observation: Observation) -> dict[str, DoubleArray]:
     """For each tensor the cost of each channel, (C,), where it is known.
 
     It is what noise of variance 1 adds to the noise to signal ratio of the convolutions
-    behind, each being the mean over its outputs that vary.
+    after it, each being the mean over its outputs that vary.
     """
     found: dict[str, DoubleArray] = {}
     for name in graph.outputs:
@@ -48,16 +48,16 @@ def cost_of(
     observation: Observation,
     node: Node,
     name: str,
-    behind: Mapping[str, DoubleArray],
+    after: Mapping[str, DoubleArray],
 ) -> DoubleArray | None:
     """The cost by way of one reader of tensor `name`, (C,), None if unknown.
 
-    behind: costs of the reader's outputs.
+    after: costs of the reader's outputs.
     """
     channels = observation.channels
     if isinstance(node, Conv2d):
         return _layer_cost(node, channels[node.pre_activation])
-    made = behind.get(node.output)
+    made = after.get(node.output)
     if made is None:
         return _whole(observation, name)
     function = function_of(node)

@@ -3,7 +3,7 @@
 
 A detector's boxes in pixels and its scores from 0 to 1 are often one tensor: with the
 steps of the boxes all scores would be 0. Each part has a scale of its own then, and is
-made float32, as the caller gets it, before it is joined rather than behind.
+made float32, as the caller gets it, before it is joined rather than after.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,7 +20,7 @@ def results(
     solve: Solve,
     closed: Collection[str],
 ) -> frozenset[Edge]:
-    """The edges where values become float32; what is behind them stays so.
+    """The edges where values become float32; what comes after stays so.
 
     histograms: of the sources.  closed: scale groups that stay whole.
     """

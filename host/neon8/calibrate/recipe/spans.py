@@ -39,7 +39,7 @@ MARGINS = np.arange(49) / 4
 """In tails, between the end of what was seen and that of the range."""
 STEPS = 255
 POINTS = 1025
-"""Of a function, from one end of a channel to the other."""
+"""Points of a function, from one end of a channel to the other."""
 FLAT = 1 / 2048
 """The share of its range by which a function may change where it counts as flat."""
 

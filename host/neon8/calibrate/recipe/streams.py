@@ -2,11 +2,11 @@
 """Residual streams: sums of sums, which have 16 bits where 8 would lose too much.
 
 Every sum rounds all that was added up so far once more, so noise grows from block to
-block; and a normalization behind enlarges what is small in the whole, such as one token
-among others. A stream goes on behind a normalization that sums read. Where only sums
-and normalizations read such tensors, 16 bits cost little time, as no product has them,
-and memory only where the stream is what fills it. What a convolution reads keeps its 8
-bits.
+block; and a normalization after it enlarges what is small in the whole, such as one
+token among others. A stream goes on after a normalization that sums read. Where only
+sums and normalizations read such tensors, 16 bits cost little time, as no product has
+them, and memory only where the stream is what fills it. What a convolution reads keeps
+its 8 bits.
 """
 
 from collections.abc import Collection, Mapping

@@ -11,7 +11,7 @@ from dataclasses import replace
 from neon8.ir.graph import Graph
 
 HIGHEST = -5000.0
-"""Of constants that stand for -infinity: e to half of that is 0 in float32."""
+"""Lower constants stand for -infinity: e to half of that is 0 in float32."""
 
 
 def hide_masks(graph: Graph) -> Graph:

@@ -25,7 +25,7 @@ from neon8.version import __version__
 
 MOST_SAMPLES = 64
 MOST_BYTES = 1 << 24
-"""Of a batch."""
+"""Limits of a batch."""
 
 
 @dataclass(slots=True, eq=False)

@@ -86,7 +86,7 @@ def test_what_has_no_error_is_not_corrected(tmp_path):
 
 
 def test_what_is_never_negative_stays_so(tmp_path):
-    """A logarithm behind it wants that."""
+    """A logarithm after it wants that."""
     rng = np.random.default_rng(4)
     nodes = [
         node("Conv", "x w", "s", "c"),

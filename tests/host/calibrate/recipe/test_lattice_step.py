@@ -14,7 +14,7 @@ F = np.float32
 
 
 def steps(weight):
-    """Of a convolution with these weights, (O, I, kh, kw)."""
+    """The steps of a convolution with these weights, (O, I, kh, kw)."""
     out, channels, kernel, _ = weight.shape
     node = conv("y", channels=channels, out=out, kernel=kernel, weight=weight)
     return steps_of(node)
@@ -82,7 +82,7 @@ def test_random_weights_have_none(draw):
 @pytest.mark.parametrize("most", [7, 31, 120])
 @pytest.mark.parametrize("shape", [(16, 1, 3, 3), (16, 12, 1, 1), (8, 16, 3, 3)])
 def test_true_steps_are_found(most, shape):
-    """Of 4, 6 and 8 bits, a step for each channel, saved as float32."""
+    """Weights of 4, 6 and 8 bits, a step for each channel, saved as float32."""
     rng = np.random.default_rng(most)
     whole = rng.integers(-most, most + 1, shape)
     whole[:, 0, 0, 0] = most

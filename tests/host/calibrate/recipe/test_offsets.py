@@ -99,7 +99,7 @@ def test_offsets_and_factors(tmp_path):
 
 @pytest.mark.parametrize("options", [{}, {"operator": "Relu"}, {"pad": 1}])
 def test_other_networks_have_no_offsets(options, tmp_path):
-    """Without need, behind an activation, in front of padding."""
+    """Without need, after an activation, in front of padding."""
     shift = None if not options else SHIFT
     _, table = calibrated(tmp_path, shift, **options)
     assert not any(each.offsets for each in table.tensors.values())

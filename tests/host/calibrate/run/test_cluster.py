@@ -17,7 +17,7 @@ from settings_kits import settings_with
 
 COUNT = 1500
 
-# Of dask's own making: sockets and loops that its threads close after the test.
+# Dask warns of its own sockets and loops, which its threads close after the test.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),

@@ -28,7 +28,7 @@ final class Handle extends PhantomReference<Object> {
 
     private volatile boolean forgotten;
 
-    /** Of a session or another shape, `model` is in use already, and is until this is freed. */
+    /** The `model` of a session or another shape is in use already, and is until this is freed. */
     Handle(Object owner, long address, Handle model, boolean session) {
         super(owner, FORGOTTEN);
         this.address = address;

@@ -99,17 +99,17 @@ public final class Session implements AutoCloseable {
         target(input, TensorInfo.Type.FLOAT32, values.length).asFloatBuffer().put(values);
     }
 
-    /** Of an int8 or uint8 input. */
+    /** Sets an int8 or uint8 input. */
     public void set(String input, byte[] values) {
         target(input, TensorInfo.Type.INT8, values.length).put(values);
     }
 
-    /** Of an int16 input. */
+    /** Sets an int16 input. */
     public void set(String input, short[] values) {
         target(input, TensorInfo.Type.INT16, values.length).asShortBuffer().put(values);
     }
 
-    /** Of an int32 input. */
+    /** Sets an int32 input. */
     public void set(String input, int[] values) {
         target(input, TensorInfo.Type.INT32, values.length).asIntBuffer().put(values);
     }
@@ -122,7 +122,7 @@ public final class Session implements AutoCloseable {
         return values;
     }
 
-    /** Of an int8 output. */
+    /** Values of an int8 output. */
     public byte[] getBytes(String output) {
         ByteBuffer from = source(output, TensorInfo.Type.INT8);
         byte[] values = new byte[from.remaining()];
@@ -130,7 +130,7 @@ public final class Session implements AutoCloseable {
         return values;
     }
 
-    /** Of an int16 output. */
+    /** Values of an int16 output. */
     public short[] getShorts(String output) {
         ShortBuffer from = source(output, TensorInfo.Type.INT16).asShortBuffer();
         short[] values = new short[from.remaining()];
@@ -138,7 +138,7 @@ public final class Session implements AutoCloseable {
         return values;
     }
 
-    /** Of an int32 output. */
+    /** Values of an int32 output. */
     public int[] getInts(String output) {
         IntBuffer from = source(output, TensorInfo.Type.INT32).asIntBuffer();
         int[] values = new int[from.remaining()];
