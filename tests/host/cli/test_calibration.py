@@ -214,39 +214,6 @@ def test_a_shard_without_samples(files, tmp_path, capsys, options):
     assert (tmp_path / "a.calib").read_bytes() == (files / "whole.calib").read_bytes()
 
 
-def test_nonfinite_data(tmp_path, capsys):
-    """In the samples themselves it is damage, whatever the option."""
-    x = images(3)
-    x[1, 0, 2, :2] = np.nan, np.inf
-    np.savez(tmp_path / "x.npz", x=x)
-    save(tmp_path, branchy())
-    for options in ([], ["--ignore-nonfinite"]):
-        error = refuse(capsys, *line(tmp_path, "a.calib", *options))
-        assert "x.npz[1]: input 'x': 2 of 192 values are NaN or infinite" in error
-        assert error.rstrip().endswith("repair the sample or leave it out")
-
-
-def test_the_functions(files, tmp_path):
-    whole = (files / "whole.calib").read_bytes()
-    model = files / "net.onnx"
-    observed = neon8.observe_model(model, files / "x.npz", workers=2)
-    arrays = neon8.observe_model(model, list(images(COUNT)[::-1]))
-    parts = [
-        neon8.observe_model(model, files / "x.npz", shard=(index, 2))
-        for index in (2, 1)
-    ]
-    for each in (observed, arrays, neon8.merge_observations(*parts)):
-        neon8.save_observation(each, tmp_path / "a.calib")
-        assert (tmp_path / "a.calib").read_bytes() == whole
-    loaded = neon8.load_observation(tmp_path / "a.calib")
-    assert isinstance(loaded, neon8.Observation)
-    table = neon8.solve_observation(loaded, model, method="minmax")
-    assert table == neon8.calibrate_model(model, files / "x.npz", method="minmax")
-    alone = neon8.solve_observation(loaded)
-    assert alone == neon8.solve_observation(loaded, model, plain=True) != table
-    assert alone == neon8.calibrate_model(model, files / "x.npz", plain=True)
-
-
 def test_solve_says_what_it_left_out(files, tmp_path, capsys):
     calib, table = files / "whole.calib", tmp_path / "t.json"
     out = succeed(capsys, "solve", calib, "-o", table)

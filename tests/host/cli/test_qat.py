@@ -68,14 +68,6 @@ def test_it_learns_and_the_file_knows_it(files, capsys):
     assert {"QuantizeLinear", "DequantizeLinear"} <= operators
 
 
-def test_it_is_repeatable(files, capsys):
-    for name in ("1.onnx", "2.onnx"):
-        assert run(files, "--epochs", 1, "-q", out=name) == 0
-    assert capsys.readouterr().err == ""
-    first, second = (onnx.load(files / name) for name in ("1.onnx", "2.onnx"))
-    assert first.graph.initializer == second.graph.initializer
-
-
 @pytest.mark.parametrize(
     ("words", "options", "message"),
     [

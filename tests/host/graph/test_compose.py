@@ -6,10 +6,8 @@ import onnx
 import pytest
 from onnx import helper
 
-import graph_executor
 import neon8
 from neon8.calibrate.run.reference import Reference
-from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from onnx_nets import assert_same, net, node, save, why_opaque
 
@@ -96,31 +94,6 @@ def test_einsum(tmp_path, equation):
     nodes = [node("Einsum", " ".join(["x", *weights]), "y", equation=equation)]
     model = net(nodes, {"x": x}, "y", weights)
     assert_same(tmp_path, model)
-
-
-@pytest.mark.parametrize(("operator", "gates"), [("GRU", 3), ("LSTM", 4), ("RNN", 1)])
-def test_batch_first(tmp_path, operator, gates):
-    """onnxruntime does not run layout 1, but what it becomes."""
-    w, r, h = weight(1, gates * 3, 4), weight(1, gates * 3, 3), weight(2, 1, 3)
-    weights = {"w": w, "r": r, "h": h, "t": h.transpose(1, 0, 2)}
-    inputs = {"x": (2, 5, 4)}
-    made = node(operator, "x w r", "y last", hidden_size=3, layout=1)
-    made.input.extend(["", "", "h"])
-    model = net([made], inputs, "y last", weights, opset=14)
-    graph = load(save(tmp_path, model))
-    x = {"x": RNG.normal(size=inputs["x"]).astype(F)}
-    found = graph_executor.run(graph, x)
-    plain = node(operator, "z w r", "s l", hidden_size=3)
-    plain.input.extend(["", "", "t"])
-    nodes = [
-        node("Transpose", "x", "z", perm=[1, 0, 2]),
-        plain,
-        node("Transpose", "s", "y", perm=[2, 0, 1, 3]),
-        node("Transpose", "l", "last", perm=[1, 0, 2]),
-    ]
-    want = Reference(save(tmp_path, net(nodes, inputs, "y last", weights))).run(x)
-    for name in ("y", "last"):
-        assert found[name] == pytest.approx(want[name], abs=1e-5)
 
 
 def test_functions_of_onnx(tmp_path):

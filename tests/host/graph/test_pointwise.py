@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from neon8.graph.importer import load
 from neon8.ir.graph import Activation
 from neon8.operators.activation import Activate, Prelu
-from neon8.operators.arithmetic import Add, Divide, Multiply, Subtract
+from neon8.operators.arithmetic import Add, Multiply
 from neon8.operators.convolution import Conv2d
 from neon8.operators.functions import MAX_SIZE
 from neon8.operators.pointwise import Pointwise
@@ -156,34 +156,6 @@ def test_a_long_chain_of_functions(tmp_path):
 
 
 # Two tensors --------------------------------------------------------------------------
-
-OPERATORS = {"Add": Add, "Sub": Subtract, "Mul": Multiply, "Div": Divide, "Sum": Add}
-
-
-@pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (IMAGE, IMAGE),
-        (IMAGE, (1, 3, 1, 1)),
-        ((1, 3, 1, 1), IMAGE),
-        (IMAGE, (1, 1, 5, 6)),
-        (IMAGE, (1, 1, 1, 6)),
-        (IMAGE, (1, 1, 1, 1)),
-        (IMAGE, (1, 6)),
-        ((1, 3, 1, 6), (1, 1, 5, 1)),
-        ((1, 7), (1, 1)),
-    ],
-)
-def test_two_tensors(tmp_path, operator, first, second):
-    nodes = [
-        node("Exp", "b", "e"),  # no divisor is near 0
-        node(operator, "a e", "c"),
-        node("LeakyRelu", "c", "y", alpha=0.3),
-    ]
-    graph = assert_same(tmp_path, net(nodes, {"a": first, "b": second}, "y"))
-    assert kinds(graph) == [Pointwise, OPERATORS[operator]]
-    assert graph.nodes[1].activation == Activation(slope=F(0.3))
 
 
 def test_a_result_that_takes_another_name_keeps_its_rank(tmp_path):

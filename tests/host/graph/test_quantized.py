@@ -127,18 +127,6 @@ def test_inputs_and_outputs_of_integers(tmp_path, kind):
     assert compile_model(path, io="int8")
 
 
-def test_integers_that_are_moved(tmp_path):
-    """Between QuantizeLinear and DequantizeLinear stands a MaxPool of int8."""
-    n = Net(1, 3, 6, 6)
-    constants = [n.array(np.float32(0.02)), n.array(I8(3))]
-    q = n.add("QuantizeLinear", "x", *constants)
-    pooled = n.add("MaxPool", q, kernel_shape=[2, 2])
-    n.add("DequantizeLinear", pooled, *constants, output="y")
-    path = save(tmp_path, n.model("y"))
-    assert steps(path) == ["quantize", "max_pool", "dequantize"]
-    assert differences(path, noise((1, 3, 6, 6)), fused=False).max() == 0
-
-
 @pytest.mark.parametrize("kind", [I8, U8])
 def test_rows_of_a_table(tmp_path, kind):
     """A Gather of integers by what a run gives, read with the scale of the table."""

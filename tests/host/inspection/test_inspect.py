@@ -138,22 +138,6 @@ def chosen_for(said, why):
     return [row for row in rows if why in row]
 
 
-def test_the_proofs_are_those_of_the_weights(tiny):
-    from neon8.compile.lower import lower
-
-    program = lower(neon8.load_graph(tiny.onnx), neon8.load_table(tiny.table))
-    said = describe(tiny.n8).splitlines()
-    for op in program.ops:
-        if not hasattr(op, "weights"):
-            continue
-        (line,) = (line for line in said if op.name in line.split() and " at " in line)
-        sums = np.abs(op.weights.astype(np.int64)).reshape(len(op.weights), -1).sum(1)
-        bound = (sums * 128 + np.abs(op.bias.astype(np.int64))).max()
-        weights = f"{op.weights.min()} .. {op.weights.max()}"
-        proofs = [*weights.split(), str(bound), str(op.int16_depth)]
-        assert f" {' '.join(proofs)} at " in " ".join(line.split())
-
-
 @pytest.mark.parametrize("command", ["inspect", "compile"])
 def test_memory_that_was_freed_is_not_read(tiny, tmp_path, command):
     """MALLOC_PERTURB_ fills what is freed; a reader of freed structs sees that."""

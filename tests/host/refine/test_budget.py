@@ -191,23 +191,6 @@ def test_the_command(hard, tmp_path, capsys):
     assert load_table(output).tensors[HARD].bits == 16
 
 
-def test_the_same_bytes_in_any_order(hard, tmp_path):
-    made = []
-    for number, data in enumerate((images(40), images(40), images(40)[::-1])):
-        output, curve = (tmp_path / f"{number}.{each}" for each in ("json", "curve"))
-        calibrate_model(
-            hard[0],
-            data,
-            plain=True,
-            target_sqnr=24.0,
-            max_cost=1.6,
-            output=output,
-            curve=curve,
-        )
-        made.append((output.read_bytes(), curve.read_bytes()))
-    assert made[0] == made[1] == made[2]
-
-
 def test_a_missed_target_is_a_status_and_a_warning(hard, tmp_path, capsys, caplog):
     status, output = run(hard[0], tmp_path, "--target-sqnr", 90)
     said = capsys.readouterr()

@@ -114,12 +114,6 @@ def unread():
     yield
 
 
-def test_the_order_of_samples_does_not_matter(path, made):
-    backwards = images(100)[::-1]
-    assert refined(path, iter(backwards))[0] == made[0]
-    assert neon8.calibrate_model(path, iter(backwards), thorough=True) == made[0]
-
-
 def test_int16_keeps_what_its_sums_allow(path):
     """Other levels may add up to more than those that the bits were chosen for."""
     table = neon8.calibrate_model(
