@@ -75,7 +75,9 @@ def made(
     source = path.with_suffix(".onnx")
     onnx.save(proto, source)
     data = samples.inputs(net, SAMPLES, seed=SEED)
-    table = neon8.calibrate_model(source, data, method="minmax", **options)
+    # calibrate_model() would leave out what costs accuracy.
+    seen = neon8.observe_model(source, data)
+    table = neon8.solve_observation(seen, source, method="minmax", **options)
     neon8.save_model(neon8.compile_model(source, table, io=io), path)
     source.unlink()
     return path

@@ -46,6 +46,7 @@ def networks() -> Iterator[Drawn]:
             (convolutions, 40, ""),
             (convolutions, 10, "int16"),
             (convolutions, 10, "fast"),
+            (residual, 8, "fast"),
         ),
         *((maps, 10, ""), (maps, 8, "default"), (maps, 8, "int16")),
         *((tokens, 12, ""), (tokens, 8, "default"), (tokens, 8, "int16")),
@@ -77,6 +78,21 @@ def convolutions(net: Net, rng: np.random.Generator) -> None:
         out = int(rng.choice([1, 10, 100, 257]))
         pooled = net.op("Flatten", [net.op("GlobalAveragePool", [end])])
         net.output(net.linear(pooled, f"fc{number}", out), f"y{number}")
+
+
+def residual(net: Net, rng: np.random.Generator) -> None:
+    """Blocks of two 3x3 convolutions, the second of which adds what the first reads."""
+    size = int(rng.choice(SIZES))
+    channels = int(rng.choice(CHANNELS[1:]))
+    while channels > 8 and 18 * channels**2 * size**2 > MOST_OF_LAYER:
+        channels //= 2
+    x = net.input("x", channels, size, size + int(rng.integers(5)))
+    x = net.relu(net.conv(x, "stem", channels, 1, plain=True))
+    for number in range(3):
+        y = net.conv(x, f"a{number}", channels, 3, plain=True, pads=[1] * 4)
+        y = net.conv(net.relu(y), f"b{number}", channels, 3, plain=True, pads=[1] * 4)
+        x = net.relu(net.add(y, x))
+    net.output(x, "y")
 
 
 def convolution(net: Net, x: str, name: str, rng: np.random.Generator) -> str:

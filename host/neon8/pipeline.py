@@ -24,7 +24,7 @@ from neon8.errors import SettingsError
 from neon8.files import write_atomic
 from neon8.ir.graph import Graph
 from neon8.quant import table_json
-from neon8.quant.scale_table import ScaleTable
+from neon8.quant.scale_table import NARROW, ScaleTable
 from neon8.settings.reader import takes
 from neon8.settings.shapes import is_open, settled
 from neon8.settings.stages import DEFAULTS, Settings
@@ -32,12 +32,12 @@ from neon8.settings.stages import DEFAULTS, Settings
 if TYPE_CHECKING:
     from neon8.calibrate.run.run import Outcome
     from neon8.graph.onnx_file import Shapes
-    from neon8.refine import curve, thorough
+    from neon8.refine import curve, faster, thorough
 
 Progress = Callable[[int, int | None], None]
 """Told how many samples are done, and of how many, None if that is not known."""
 Stages = Callable[[str, int, int | None], None]
-"""The same of a stage: "observe", "choose" or "search"."""
+"""The same of a stage: "observe", "faster", "choose" or "search"."""
 
 
 def nobody(_stage: str, _done: int, _total: int | None) -> None:
@@ -62,6 +62,7 @@ class Calibrated:
 
     table: ScaleTable
     convergence: dict[str, Any] | None
+    sped: "faster.Found | None" = None
     chosen: "thorough.Found | None" = None
     searched: "curve.Found | None" = None
 
@@ -106,48 +107,61 @@ def calibrate(
     tensor, or contradicts.  CompileError: what is to be refined cannot run in int8.
     """
     from neon8.calibrate.run.run import Task, forget, observe_data, resumable
-    from neon8.compile.compiler import compile_model
-    from neon8.evaluate.measure import before_softmax
     from neon8.evaluate.network import open_network
     from neon8.evaluate.tasks import Setup, users_task
     from neon8.graph.importer import load
-    from neon8.profile.profile import pricer
-    from neon8.refine import budget, thorough
+    from neon8.profile.profile import Times, dot_cycles, pricer, timer
+    from neon8.refine import budget, faster, thorough
 
     wanted, shapes = settings.refine, settings.network.shapes
     if wanted.thorough and settings.solve.plain:
         text = "--thorough and --plain contradict each other"
         raise SettingsError(f"{text}; leave one of them out")
     network, keep, price = None, 0, None
+    times: Times = dot_cycles
     if wanted.max_ms is not None:
-        price = pricer(settings.profile)
-    if wanted.thorough or wanted.searches:
+        price, times = pricer(settings.profile), timer(settings.profile)
+    searches = wanted.searches or settings.solve.fast
+    if wanted.thorough or searches:
         if not is_open(shapes):
             network = open_network(model, shapes=shapes)
-        keep = max(thorough.SAMPLES * wanted.thorough, budget.SAMPLES * wanted.searches)
+        keep = max(thorough.SAMPLES * wanted.thorough, budget.SAMPLES * searches)
         asked = settings.judge
         users_task(Setup(metric=asked.metric, detection=asked.detection))
     rules = with_overrides(settings.solve)  # before hours of work
     task = Task(output=output, progress=_samples(progress), keep=keep)
     outcome = observe_data(model, data, settings, task)
-    chosen, searched = None, None
+    sped, chosen, searched = None, None, None
     # With nothing kept the journal need not be whole, and little is lost with it.
     with resumable(output if keep else None, len(outcome.observation.samples)):
         seen = outcome.observation.usual_shapes
         graph = load(model, shapes=shapes and settled(shapes, seen))
-        table = solve(outcome.observation, graph, rules)
+        table = solve(outcome.observation, graph, replace(rules, fast=False))
         if keep and network is None:
             network = open_network(model, shapes=shapes, usual=seen)
         kept = outcome.kept
         if network is not None:
             network = network.runnable(table)
             kept = network.entered(kept)
-            here = before_softmax(network.at(kept[0].inputs).graph)
-        if price is not None and network is not None and wanted.max_ms is not None:
-            faster = partial(
-                solve_quietly, outcome.observation, graph, replace(rules, fast=True)
+        if network is not None and (rules.fast or price is not None):
+            possible = list(faster.deep_changes(graph, table)) if price else []
+            if rules.bits <= NARROW:
+                loss = rules.max_sqnr_loss if rules.fast else faster.ANY_LOSS_DB
+                quick = replace(rules, fast=True, max_sqnr_loss=loss)
+                other = solve_quietly(outcome.observation, graph, quick)
+                possible = [*faster.fast_changes(graph, table, other), *possible]
+            sped = faster.made_faster(
+                network,
+                table,
+                possible,
+                kept,
+                wanted,
+                times=times,
+                sparing=rules.fast,
+                judge=settings.judge,
+                watch=partial(progress, "faster"),
             )
-            table = _within(wanted.max_ms, here, price, table, faster)
+            table = sped.table
         if network is not None and wanted.thorough:
             watch = partial(progress, "choose")
             chosen = thorough.best_of(
@@ -166,32 +180,15 @@ def calibrate(
                 watch=watch,
             )
             table = searched.table
-            ms = searched.best.figures.ms
-            if price is not None and ms is not None and ms > (wanted.max_ms or ms):
-                file = compile_model(here, table, accumulator_aware=True)
-                searched = replace(searched, aware_ms=price(file))
+            if sped is not None:
+                searched = replace(searched, fastest_ms=sped.fastest)
     found = _report(outcome, settings)
     if output is not None:
         table_json.save(table, output)
         forget(output)
-    return Calibrated(table=table, convergence=found, chosen=chosen, searched=searched)
-
-
-def _within(
-    limit: float,
-    graph: Graph,
-    price: Callable[[bytes], float],
-    table: ScaleTable,
-    faster: Callable[[], ScaleTable],
-) -> ScaleTable:
-    """The table, or that of --fast if the network takes too long and less with it."""
-    from neon8.compile.compiler import compile_model
-
-    takes_now = price(compile_model(graph, table))
-    if takes_now <= limit:
-        return table
-    other = faster()
-    return other if price(compile_model(graph, other)) < takes_now else table
+    return Calibrated(
+        table=table, convergence=found, sped=sped, chosen=chosen, searched=searched
+    )
 
 
 def _samples(progress: Stages) -> Progress:

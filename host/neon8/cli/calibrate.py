@@ -18,9 +18,15 @@ examples:
 
 --fast  3x3 convolutions of stride 1 may run by int8 Winograd on processors with dot
         products: their inputs get 127 steps, and their weights are rounded so that each
-        row of three has an even sum, unless a layer that reads the tensor would lose
-        --max-sqnr-loss or more. The table says how the weights of each layer are
-        rounded, and what that costs
+        row of three has an even sum. First those that gain most time for the noise they
+        add, as long as the output loses 1.5 dB at most, or has --target-sqnr, and no
+        layer that reads the tensor loses --max-sqnr-loss or more. The table says how
+        the weights of each layer are rounded, and what that costs
+
+--max-ms
+        as --fast, and weight scales with which int16 holds four products, until a run
+        takes so long on --board, or on --core at --ghz; then more bits within that
+        limit, as by --max-cost
 
 --thorough
         choose for each weight one of its two nearest integers, and choose each bias, by
@@ -67,7 +73,7 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.inspection.guards import described, priced
     from neon8.pipeline import calibrate
     from neon8.quant.scale_table import LATTICE
-    from neon8.refine import curve, thorough
+    from neon8.refine import curve, faster, thorough
 
     settings = arguments.settings
     with stages(quiet=arguments.quiet) as progress:
@@ -82,6 +88,8 @@ def run(arguments: argparse.Namespace) -> str:
     on_lattice = (each.rounding == LATTICE for each in done.table.layers.values())
     if settings.solve.fast or any(on_lattice):
         said += priced(done.table)
+    if done.sped is not None:
+        said.append(faster.as_text(done.sped))
     if done.chosen is not None:
         said.append(thorough.as_text(done.chosen))
     if done.convergence is not None:

@@ -12,7 +12,13 @@ from typing import Any
 Watch = Callable[[Iterable[Any]], Iterable[Any]]
 Stages = Callable[[str, int, int | None], None]
 
-UNITS = {"choose": "layer", "search": "run", "remedies": "remedy", "shapes": "shape"}
+UNITS = {
+    "faster": "run",
+    "choose": "layer",
+    "search": "run",
+    "remedies": "remedy",
+    "shapes": "shape",
+}
 """What a stage counts, if not samples."""
 
 

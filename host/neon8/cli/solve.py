@@ -15,7 +15,8 @@ examples:
   neon8 solve net.calib net.onnx --override ranges.json -o net.scales.json
   neon8 solve net.calib -o net.scales.json
 
-Needs no data, and gives the same table as calibrate.
+Needs no data, and gives the same table as calibrate, except that --fast judges each
+layer by itself.
 
 {options.RECIPE}
 {options.CHOOSING}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a model takes on a core, layer by layer, without the core."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -133,8 +133,12 @@ def chosen(
     return core, None if ghz is None else boards.usual(core, ghz)
 
 
-def pricer(where: ProfileSettings) -> Callable[[bytes], float]:
-    """A function from a .n8 file to its estimated milliseconds.
+Times = Callable[[bytes], dict[str, float]]
+"""From a .n8 file to what each of its layers takes."""
+
+
+def timer(where: ProfileSettings) -> Times:
+    """A function from a .n8 file to estimated milliseconds, by name of a layer.
 
     SettingsError: there is no time without a board and without a clock, or nothing is
     known of them.
@@ -144,7 +148,27 @@ def pricer(where: ProfileSettings) -> Callable[[bytes], float]:
         raise SettingsError("--measured is of one .n8 file; a search makes others")
     if board is None:
         raise SettingsError(f"{core} has no clock: give --ghz too, or a --board")
-    return lambda content: estimated(content, core, board).ms or 0.0
+    return lambda content: _by_layer([estimated(content, core, board)])
+
+
+def dot_cycles(content: bytes) -> dict[str, float]:
+    """Modelled cycles on all cores with dot products together, by name of a layer."""
+    cores = [core for core, each in PROCESSORS.items() if each.level != "neon"]
+    return _by_layer([estimated(content, core, None) for core in cores])
+
+
+def _by_layer(profiles: Iterable[Profile]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for each in (layer for one in profiles for layer in one.layers):
+        spent = each.cycles if each.ms is None else each.ms
+        found[each.name] = found.get(each.name, 0.0) + spent
+    return found
+
+
+def pricer(where: ProfileSettings) -> Callable[[bytes], float]:
+    """As timer(), of the whole."""
+    times = timer(where)
+    return lambda content: sum(times(content).values())
 
 
 def estimated(

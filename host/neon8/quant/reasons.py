@@ -43,6 +43,7 @@ MEANINGS = {
     "thorough": "levels or biases were chosen on samples; what that gave in dB, on "
     "others",
     "default": "no levels and biases chosen on samples gave more on others",
+    "deep": "weight scales were enlarged so that int16 holds four products",
     "bias": "the weight scale was enlarged so that the bias fits int32",
 }
 """Codes of tensors and layers; few:samples is of a whole table. `dead`, `floor` and
@@ -69,7 +70,7 @@ MOST_DIGITS = 9
 """How long the number of a channel can be; a longer one is none of ours."""
 
 IMPORTED = "imported"
-ASKED = frozenset(("override", IMPORTED, "fast"))
+ASKED = frozenset(("override", IMPORTED, "fast", "deep"))
 """What the user asked for."""
 
 

@@ -52,7 +52,7 @@ FLOAT32 = "float32"
 NARROWER = frozenset({"fast", INT16, FLOAT32})
 """Reason codes of a tensor that are wrong once its precision is another."""
 
-OF_INT8 = frozenset({"corrected", "chosen", "fast", "bias"})
+OF_INT8 = frozenset({"corrected", "chosen", "fast", "deep", "bias"})
 """Reason codes of a layer, without channels, that are wrong for weights of 16 bits."""
 
 FINER = 16

@@ -52,7 +52,8 @@ def path(tmp_path_factory):
 def calibrated(path, limit=None, **options):
     if limit is not None:
         options |= {"fast": True, "max_sqnr_loss": limit}
-    return neon8.calibrate_model(path, iter(SAMPLES[:, np.newaxis]), **options)
+    seen = neon8.observe_model(path, iter(SAMPLES[:, np.newaxis]))
+    return neon8.solve_observation(seen, path, **options)
 
 
 def test_a_layer_gets_a_range_and_a_lattice(path):

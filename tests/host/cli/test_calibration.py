@@ -161,10 +161,12 @@ def test_fast_says_which_layers_and_at_what_price(tmp_path, capsys):
     ]
     save(tmp_path, chain(steps, (1, 3, 8, 8)))
     np.savez(tmp_path / "x.npz", x=images(COUNT))
-    plain = succeed(capsys, *line(tmp_path, "p.json", command="calibrate"))
+    observe(tmp_path, "x.calib")
+    words = ["solve", tmp_path / "x.calib", tmp_path / "net.onnx", "-o"]
+    plain = succeed(capsys, *words, tmp_path / "p.json")
     assert "fast:" not in plain
-    words = line(tmp_path, "f.json", "--fast", command="calibrate")
-    out = succeed(capsys, *words, "--max-sqnr-loss", "50")
+    words = [*words, tmp_path / "f.json", "--fast", "--max-sqnr-loss"]
+    out = succeed(capsys, *words, "50")
     assert "\nfast: 1 layer on the lattice of int8 Winograd\n" in out
     row = out.splitlines()[-1].split()
     (layer,) = (
@@ -177,10 +179,9 @@ def test_fast_says_which_layers_and_at_what_price(tmp_path, capsys):
     assert ["lattice", f"{layer.sqnr_loss:.2f}"] in [
         line.split()[-4:-2] for line in shown.splitlines()
     ]
-    words = line(tmp_path, "n.json", "--fast", command="calibrate")
-    out = succeed(capsys, *words, "--max-sqnr-loss", "0.001")
+    out = succeed(capsys, *words, "0.001")
     assert out.endswith("\nfast: 0 layers on the lattice of int8 Winograd\n")
-    same = (tmp_path / "n.json").read_bytes() == (tmp_path / "p.json").read_bytes()
+    same = (tmp_path / "f.json").read_bytes() == (tmp_path / "p.json").read_bytes()
     assert same
 
 

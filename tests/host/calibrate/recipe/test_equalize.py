@@ -119,17 +119,20 @@ def test_the_same_bytes_in_any_order_and_split(tmp_path):
     assert any(tensor.factors for tensor in table.tensors.values())
 
 
+def solved_fast(path):
+    seen = neon8.observe_model(path, SAMPLES)
+    return neon8.solve_observation(seen, path, fast=True, max_sqnr_loss=100.0)
+
+
 def test_fast_judges_the_equalized_network(tmp_path):
     """The loss of a layer does not depend on how its input was scaled."""
     path = save(tmp_path, network(depthwise=False, drift=DRIFT))
-    fast = {"fast": True, "max_sqnr_loss": 100.0}
-    table = neon8.calibrate_model(path, SAMPLES, **fast)
+    table = solved_fast(path)
     assert table.layers["c2"].rounding == "lattice"
     assert table.tensors["t1"].factors
     assert table.tensors["t1"].scheme == "symmetric"
     assert sqnr(path, table) > 20
-    plain = neon8.calibrate_model(save(tmp_path, network(depthwise=False)), SAMPLES,
-                                  **fast)  # fmt: skip
+    plain = solved_fast(save(tmp_path, network(depthwise=False)))
     found, want = (t.layers["c2"].sqnr_loss for t in (table, plain))
     assert found == pytest.approx(want, abs=1.5)
 
