@@ -44,9 +44,10 @@
 //                  mr / 2 follow each other, [tile][depth] or [tile / 2][depth / kr][tile % 2][kr]
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
 //                  aligned; int16 holds as many products of a channel as the row says (11)
-//   deep           GROUPS: [ceil(channels / nr)][taps][ceil(depth / (2 * kr))]: 1 where int16 holds
-//                  the sum of any of the four products of each lane of each channel of a panel,
-//                  else 0, as where a group has only two; NULL for other packings
+//   deep           GROUPS: [ceil(channels / nr)][taps][ceil(depth / (2 * kr))], a bit for each
+//                  quarter of a panel's channels: 1 where int16 holds the sum of any of the four
+//                  products of each lane of each of them, else 0, as where a group has only two;
+//                  NULL for other packings
 //   pixels, channels, taps   >= 1; pixels == 1 where mr is
 //   depth          bytes of a row, a multiple of the packing's step; a row is readable to the next
 //                  multiple of 8
@@ -453,6 +454,9 @@ enum n8_packing {
     N8_PACKING_WINOGRAD,
     N8_PACKING_WINOGRAD_PAIRS,
 };
+
+// Parts of a panel in the order GROUPS, each with its own mark.
+#define N8_MARKED 4
 
 // Geometry of an implicit GEMM: tiles of mr pixels x nr channels, kr bytes of each channel
 // contiguous; kr is a power of two.

@@ -26,7 +26,6 @@
         registers x, 8, taps, channels, out, offset, rows
         registers x, 14, high0, high1
         registers x, 16, high2, marks
-more    .req w2                 // of a group by two, whether it has these
 kind    .req w13
 deep    .req w16
 high3   .req x17
@@ -63,11 +62,11 @@ high3   .req x17
         sadalp  \sum3\().4s, v8.8h
 .endm
 
-// In groups (asm.h): v0 holds 16 bytes of the pixel, v1 the next 16 of a group of four products,
-// v2 those of the next group; v4-v7 and v12-v15 weights of 4 channels. A group begins and ends with its
-// first 16 bytes in v0 and v4-v7, of v6 and v7 the high half in high0 and high1.
+// In groups (asm.h) of 32 bytes: v0 holds the first 16 of the pixel, v1 the second, v2 the first of the
+// next group; v4-v7 and v12-v15 weights of 4 channels, which are summed deep or not. A group begins and
+// ends with its first 16 bytes in v0 and v4-v7, of v6 and v7 the high half in high0 and high1.
 
-        // The products of 16 bytes and 4 channels, while the weights of the next 4 are loaded.
+        // The last 16 bytes of a tap and 4 channels, while the weights of the next 4 are loaded.
 .macro  by_two  a, b, c, d, next_a, next_b, next_c, next_d, s0, s1, s2, s3, with
         products smull, 8b, v0, v\a, v\b, v\c, v\d, HALVES(d\next_a, weights, v\c, high0), \
                  HALVES(d\next_b, weights, v\d, high1), , HALVES(d\next_c, weights, v\next_a, high0)
@@ -76,23 +75,38 @@ high3   .req x17
         sum_up  sadalp, \s0, \s1, \s2, \s3
 .endm
 
-        // Those of 32 bytes, four in a lane.
-.macro  by_four s0, s1, s2, s3, last
+        // The third row of products of a group.
+.macro  third   op
+        products \op, 8b, v1, v12, v13, v14, v15, HALVES(d4, weights, v14, high0), HALVES(d5, weights, v15, high1), , \
+                 HALVES(d6, weights, v4, high0)
+.endm
+
+        // Those of 32 bytes and the 4 channels of a number, four in a lane, or else two, at the label
+        // 2\()number; from there back to 3\()number.
+.macro  by_four number, s0, s1, s2, s3
         products smull, 8b, v0, v4, v5, v6, v7, HALVES(d12, upper, v6, high0), HALVES(d13, upper, v7, high1), , \
                  HALVES(d14, upper, v12, high0)
         products smlal2, 16b, v0, v4, v5, v6, v7, , , HALVES(d15, upper, v13, high1)
-    .ifnb \last
+    .if \number == 3
         mov     weights, upper
         advance 32
         ldr     q2, [ptr0], #16
     .endif
-        products smlal, 8b, v1, v12, v13, v14, v15, HALVES(d4, weights, v14, high0), HALVES(d5, weights, v15, high1), , \
-                 HALVES(d6, weights, v4, high0)
+        tbz     deep, #\number, 2\number\()f
+        third   smlal
+3\number:
         products smlal2, 16b, v1, v12, v13, v14, v15, , , HALVES(d7, weights, v5, high1)
-    .ifnb \last
+    .if \number == 3
         mov     v0.16b, v2.16b
     .endif
         sum_up  sadalp, \s0, \s1, \s2, \s3
+.endm
+
+.macro  not_deep number, s0, s1, s2, s3
+2\number:
+        sum_up  sadalp, \s0, \s1, \s2, \s3
+        third   smull
+        b       3\number\()b
 .endm
 
         // At the end of a tap, from here on loads are of the next one; at the end of the last tap, of
@@ -106,18 +120,13 @@ high3   .req x17
         mov     left, weights
         ldr     weights, [args, #N8_OFF_IG_WEIGHTS]
         ldr     ptr0, [rows]
-        b       9f
+        b       8f
 7:      ldr     ptr0, [cursor], #8
 8:
-    .if \size == 32
-        ldrb    deep, [marks], #1
-    .endif
-9:
 .endm
 
 .macro  sums_in_groups
         ldr     ptr0, [cursor], #8
-        ldrb    deep, [marks], #1
         mov     left, depth
         ldp     q4, q5, [weights]
         ldr     d6, [weights, #32]
@@ -126,32 +135,30 @@ high3   .req x17
         ldr     high1, [weights, #56]
         add     weights, weights, #64
         ldr     q0, [ptr0], #16
-        cbz     deep, 12f
 
-11:     add     upper, weights, #192
+11:     ldrb    deep, [marks], #1
+        cmp     left, #16
+        b.eq    12f
+        add     upper, weights, #192
         ldr     q1, [ptr0], #16
-        by_four v16, v17, v18, v19
-        by_four v20, v21, v22, v23
-        by_four v24, v25, v26, v27
-        by_four v28, v29, v30, v31, last
+        by_four 0, v16, v17, v18, v19
+        by_four 1, v20, v21, v22, v23
+        by_four 2, v24, v25, v26, v27
+        by_four 3, v28, v29, v30, v31
         cbz     taps_left, 15f
-        cbnz    deep, 11b
+        b       11b
+        not_deep 0, v16, v17, v18, v19
+        not_deep 1, v20, v21, v22, v23
+        not_deep 2, v24, v25, v26, v27
+        not_deep 3, v28, v29, v30, v31
 
-12:     cmp     left, #16
-        cset    more, hi
-13:     by_two  4, 5, 6, 7, 12, 13, 14, 15, v16, v17, v18, v19
+12:     by_two  4, 5, 6, 7, 12, 13, 14, 15, v16, v17, v18, v19
         by_two  12, 13, 14, 15, 4, 5, 6, 7, v20, v21, v22, v23
         by_two  4, 5, 6, 7, 12, 13, 14, 15, v24, v25, v26, v27
         advance 16
         ldr     q2, [ptr0], #16
         by_two  12, 13, 14, 15, 4, 5, 6, 7, v28, v29, v30, v31, "mov v0.16b, v2.16b"
-        cbz     taps_left, 15f
-        cbz     more, 14f
-        mov     more, #0
-        b       13b
-14:     ldrb    deep, [marks], #1
-        cbnz    deep, 11b
-        b       12b
+        cbnz    taps_left, 11b
 15:     mov     weights, left
 .endm
 

@@ -18,9 +18,8 @@
 //          a1 v1      v20     v21     v22     v23        each accumulator holds 4 partial
 //          a2 v2      v24     v25     v26     v27        sums of one pixel and one channel
 //          a3 v3      v28     v29     v30     v31
-//          16 bytes of 4 pixels; products go through v8-v15. In groups, through v8-v11, and two
-//          pixels at a time are held, a0 a1 and a2 a3, 32 bytes each; v12-v15 are the other 16 bytes
-//          of the channels.
+//          16 bytes of 4 pixels; products go through v8-v15. In groups, through v8-v11; v12-v15 are
+//          the next 16 bytes of the pixels, and wt0-wt3 32 bytes of two channels, which take turns.
 //
 // Bounds: |a| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products that
 //   share an int16 lane reach at most 32640; sadalp empties the lane before a third, but where a
@@ -48,6 +47,7 @@
         registers q, 4, wt0q, wt1q, wt2q, wt3q
 kind      .req x23              // of the kernel, as below
 deep      .req w22
+upper     .req x8               // in groups
 rows_left .req x12              // at the edge
 sum0      .req v16
 sum1      .req v20
@@ -149,27 +149,32 @@ sum3      .req v28
         cbnz    taps_left, 1b
 .endm
 
-// The same in groups, ordered for the Cortex-A53 (asm.h).
-
-// A group begins and ends with its first 16 bytes in a0 and wt0-wt3, of wt2 and wt3 the high half in
-// high0 and high1.
+// The same in groups of 32 bytes, ordered for the Cortex-A53 (asm.h): the products of four pixels and
+// one channel after the other, each of which is summed deep or not. A group begins and ends with its
+// first 16 bytes in a0-a3 and wt0, of a2 and a3 the high half in high0 and high1; then `weights` are
+// the next channel's first 16 bytes, `upper` this one's second.
 .macro  load_first_in_order
         ldrb    deep, [marks], #1
-        halves  a0d, ptr0
-        other_half a0d, ptr0, , high1
         halves  wt0d, weights
-        other_half wt0d, weights, , high0
-        halves  wt1d, weights, a0, high1
-        other_half wt1d, weights, a0, high1
-        halves  wt2d, weights, wt0, high0
-        other_half wt2d, weights, wt0, high0
-        halves  wt3d, weights, wt1, high1
-        other_half wt3d, weights, wt1, high1
+        other_half wt0d, weights, , high1
+        halves  a0d, ptr0
+        other_half a0d, ptr0, , high0
+        halves  a1d, ptr1, wt0, high1
+        other_half a1d, ptr1, , high1
+        halves  a2d, ptr2, a0, high0
+        other_half a2d, ptr2, , high0
+        halves  a3d, ptr3, a1, high1
+        other_half a3d, ptr3, , high1
 .endm
 
-// Sums of a pixel while its group ends. The flags: of what is left of the tap.
+// The products of the first 16 bytes with a channel's weights, and loads before them.
+.macro  first_half w, l0, l1, l2, l3, l4, l5, l6, l7
+        products smull, 8b, \w, a0, a1, a2, a3, "\l0", "\l1", "\l2", "\l3"
+        products smlal2, 16b, \w, a0, a1, a2, a3, "\l4", "\l5", "\l6", "\l7"
+.endm
+
+// Sums of a channel at the end of a tap.
 .macro  sum_up_last add, s0, s1, s2, s3
-        b.hi    8f
         end_tap
         \add    \s0\().4s, t0.8h
         ldr     ptr0, [cursor]
@@ -179,122 +184,112 @@ sum3      .req v28
         ldr     ptr3, [cursor, #24]
         \add    \s2\().4s, t2.8h
         add     cursor, cursor, #32
-        ldrb    deep, [marks], #1
         \add    \s3\().4s, t3.8h
+.endm
+
+// Those of the third channel, after whose loads the tap may end: the flags are of what is left of it.
+// During those of the last channel the next mark is loaded.
+.macro  sum_up_channel number, add, s0, s1, s2, s3
+    .if \number == 2
+        b.hi    8f
+        sum_up_last \add, \s0, \s1, \s2, \s3
         b       9f
-8:      ldrb    deep, [marks], #1
-        sum_up  \add, \s0, \s1, \s2, \s3
+8:      sum_up  \add, \s0, \s1, \s2, \s3
 9:
+    .else
+      .if \number == 3
+        ldrb    deep, [marks], #1
+      .endif
+        sum_up  \add, \s0, \s1, \s2, \s3
+    .endif
 .endm
 
-// A group of 32 bytes: four products in a lane.
-.macro  group_deep add
-        products smull, 8b, a0, wt0, wt1, wt2, wt3, HALVES(a1d, ptr0, wt2, high0), HALVES(u0d, weights, wt3, high1), \
-                 HALVES(u1d, weights, a1, high0), HALVES(u2d, weights, u0, high1)
-        products smlal2, 16b, a0, wt0, wt1, wt2, wt3, HALVES(u3d, weights, u1, high0), \
-                 HALVES(a2d, ptr1, u2, high1), HALVES(a3d, ptr1, u3, high0)
-        products smlal, 8b, a1, u0, u1, u2, u3
-        products smlal2, 16b, a1, u0, u1, u2, u3, HALVES(a0d, ptr2, a2, high1)
-        sum_up  \add, acc00, acc01, acc02, acc03, HALVES(a1d, ptr2, a3, high0)
-        products smull, 8b, a2, wt0, wt1, wt2, wt3
-        products smlal2, 16b, a2, wt0, wt1, wt2, wt3
-        products smlal, 8b, a3, u0, u1, u2, u3, HALVES(a2d, ptr3, a0, high1)
+// The second 16 bytes of a group: four products in a lane, or else two, at the label `way`\()number;
+// from there back to `back`\()number.
+.macro  second_half way, back, number, w, add, s0, s1, s2, s3, l0, l1
+        tbz     deep, #\number, \way\number\()f
+        products smlal, 8b, \w, u0, u1, u2, u3, "\l0", "\l1"
+        products smlal2, 16b, \w, u0, u1, u2, u3
+        sum_up_channel \number, \add, \s0, \s1, \s2, \s3
+\back\number:
+.endm
+
+.macro  by_two  way, back, number, w, add, s0, s1, s2, s3, l0, l1
+\way\number:
+        sum_up  \add, \s0, \s1, \s2, \s3
+        products smull, 8b, \w, u0, u1, u2, u3, "\l0", "\l1"
+        products smlal2, 16b, \w, u0, u1, u2, u3
+        sum_up_channel \number, sadalp, \s0, \s1, \s2, \s3
+        b       \back\number\()b
+.endm
+
+#define LOAD_3  HALVES(wt0d, weights, wt2, high1)
+#define LOAD_4  HALVES(wt2d, weights, wt0, high1)
+#define LOAD_A  HALVES(a3d, ptr3, a0, high1), HALVES(a2d, ptr2, a1, high0)
+
+.macro  group   way, back, add
+        first_half wt0, HALVES(wt1d, upper, a2, high0), HALVES(u0d, ptr0, a3, high1), HALVES(u1d, ptr1, wt1, high0), \
+                 HALVES(u2d, ptr2, u0, high1), HALVES(u3d, ptr3, u1, high0), HALVES(wt2d, weights, u2, high1), \
+                 HALVES(wt3d, upper, u3, high0)
+        second_half \way, \back, 0, wt1, \add, acc00, acc10, acc20, acc30, LOAD_3
+        first_half wt2, HALVES(wt1d, upper, wt3, high0)
+        second_half \way, \back, 1, wt3, \add, acc01, acc11, acc21, acc31, LOAD_4
         subs    left, left, #32
-        products smlal2, 16b, a3, u0, u1, u2, u3
-        halves  a3d, ptr3, a1, high0
-        other_half a3d, ptr3, a1, high0
-        sum_up_last \add, acc10, acc11, acc12, acc13
-        products smull, 8b, a0, wt0, wt1, wt2, wt3
-        products smlal2, 16b, a0, wt0, wt1, wt2, wt3
-        products smlal, 8b, a1, u0, u1, u2, u3
-        products smlal2, 16b, a1, u0, u1, u2, u3, , HALVES(a0d, ptr0, a2, high1)
-        sum_up  \add, acc20, acc21, acc22, acc23
-        products smull, 8b, a2, wt0, wt1, wt2, wt3
-        products smlal2, 16b, a2, wt0, wt1, wt2, wt3, , HALVES(wt0d, weights, a3, high0)
-        products smlal, 8b, a3, u0, u1, u2, u3, HALVES(wt1d, weights, a0, high1)
-        products smlal2, 16b, a3, u0, u1, u2, u3, HALVES(wt2d, weights, wt0, high0), , \
-                 HALVES(wt3d, weights, wt1, high1)
-        sum_up  \add, acc30, acc31, acc32, acc33
+        products smull, 8b, wt0, a0, a1, a2, a3, HALVES(wt3d, upper, wt1, high0)
+        mov     weights, upper
+        ins     wt2.d[1], high1
+        add     upper, upper, #64
+        products smlal2, 16b, wt0, a0, a1, a2, a3
+        second_half \way, \back, 2, wt1, \add, acc02, acc12, acc22, acc32
+        cmp     left, #16
+        first_half wt2, HALVES(wt0d, weights, wt3, high0), , , , , HALVES(a0d, ptr0, , high1), \
+                 HALVES(a1d, ptr1, wt0, high0)
+        second_half \way, \back, 3, wt3, \add, acc03, acc13, acc23, acc33, LOAD_A
 .endm
 
-// Two.
-.macro  group_by_two add
-        products smull, 8b, a0, wt0, wt1, wt2, wt3, HALVES(a1d, ptr1, wt2, high0), HALVES(u0d, weights, wt3, high1)
-        products smlal2, 16b, a0, wt0, wt1, wt2, wt3, HALVES(a2d, ptr2, a1, high0), , \
-                 HALVES(u1d, weights, u0, high1)
-        sum_up  \add, acc00, acc01, acc02, acc03
-        products smull, 8b, a1, wt0, wt1, wt2, wt3, HALVES(a3d, ptr3, a2, high0), , HALVES(u2d, weights, u1, high1)
-        products smlal2, 16b, a1, wt0, wt1, wt2, wt3
-        sum_up  \add, acc10, acc11, acc12, acc13
-        products smull, 8b, a2, wt0, wt1, wt2, wt3, HALVES(a0d, ptr0, a3, high0), , HALVES(u3d, weights, u2, high1)
-        products smlal2, 16b, a2, wt0, wt1, wt2, wt3
-        sum_up  \add, acc20, acc21, acc22, acc23
-        products smull, 8b, a3, wt0, wt1, wt2, wt3, HALVES(a1d, ptr1, a0, high0), , HALVES(a2d, ptr2, u3, high1)
-        products smlal2, 16b, a3, wt0, wt1, wt2, wt3
-        sum_up  \add, acc30, acc31, acc32, acc33
-        products smull, 8b, a0, u0, u1, u2, u3, HALVES(a3d, ptr3, a1, high0)
-        subs    left, left, #32
-        products smlal2, 16b, a0, u0, u1, u2, u3
-        sum_up_last sadalp, acc00, acc01, acc02, acc03
-        products smull, 8b, a1, u0, u1, u2, u3, HALVES(a0d, ptr0, a2, high1)
-        products smlal2, 16b, a1, u0, u1, u2, u3, HALVES(wt0d, weights, a3, high0)
-        sum_up  sadalp, acc10, acc11, acc12, acc13
-        products smull, 8b, a2, u0, u1, u2, u3, HALVES(wt1d, weights, a0, high1)
-        products smlal2, 16b, a2, u0, u1, u2, u3
-        sum_up  sadalp, acc20, acc21, acc22, acc23
-        products smull, 8b, a3, u0, u1, u2, u3, HALVES(wt2d, weights, wt0, high0)
-        products smlal2, 16b, a3, u0, u1, u2, u3, HALVES(wt3d, weights, wt1, high1)
-        sum_up  sadalp, acc30, acc31, acc32, acc33
+// What of it is summed by two.
+.macro  ways    way, back, add
+        by_two  \way, \back, 0, wt1, \add, acc00, acc10, acc20, acc30, LOAD_3
+        by_two  \way, \back, 1, wt3, \add, acc01, acc11, acc21, acc31, LOAD_4
+        by_two  \way, \back, 2, wt1, \add, acc02, acc12, acc22, acc32
+        by_two  \way, \back, 3, wt3, \add, acc03, acc13, acc23, acc33, LOAD_A
 .endm
 
-// Two, of the last 16 bytes of a tap.
+// The last 16 bytes of a tap.
 .macro  group_short
-        products smull, 8b, a0, wt0, wt1, wt2, wt3, HALVES(a1d, ptr1, wt2, high0), HALVES(a2d, ptr2, wt3, high1)
-        subs    left, left, #16
-        products smlal2, 16b, a0, wt0, wt1, wt2, wt3, HALVES(a3d, ptr3, a1, high0)
-        sum_up_last sadalp, acc00, acc01, acc02, acc03
-        products smull, 8b, a1, wt0, wt1, wt2, wt3, HALVES(a0d, ptr0, a2, high1)
-        products smlal2, 16b, a1, wt0, wt1, wt2, wt3
-        ins     a3.d[1], high0
-        sum_up  sadalp, acc10, acc11, acc12, acc13
-        products smull, 8b, a2, wt0, wt1, wt2, wt3
-        products smlal2, 16b, a2, wt0, wt1, wt2, wt3
-        sum_up  sadalp, acc20, acc21, acc22, acc23
-        products smull, 8b, a3, wt0, wt1, wt2, wt3
-        products smlal2, 16b, a3, wt0, wt1, wt2, wt3
-        halves  wt0d, weights
-        other_half wt0d, weights, , high0
-        sum_up  sadalp, acc30, acc31, acc32, acc33, HALVES(wt1d, weights, a0, high1), HALVES(wt2d, weights, wt0, high0), \
-                HALVES(wt3d, weights, wt1, high1)
+        first_half wt0, HALVES(wt2d, weights, a2, high0), HALVES(wt1d, weights, a3, high1), HALVES(wt3d, weights, wt2, high0)
+        sum_up  sadalp, acc00, acc10, acc20, acc30
+        first_half wt2
+        sum_up_last sadalp, acc01, acc11, acc21, acc31
+        first_half wt1, HALVES(wt0d, weights, wt1, high1)
+        ins     wt3.d[1], high0
+        sum_up  sadalp, acc02, acc12, acc22, acc32
+        ldrb    deep, [marks], #1
+        first_half wt3, , , , , , HALVES(a0d, ptr0, , high0), HALVES(a1d, ptr1, wt0, high1), \
+                 HALVES(a2d, ptr2, a0, high0)
+        add     upper, weights, #48
+        sum_up  sadalp, acc03, acc13, acc23, acc33, HALVES(a3d, ptr3, a1, high1)
 .endm
 
 .macro  sums_in_order
-        cbz     deep, 4f
-        group_deep saddlp
+        cmp     left, #16
+        add     upper, weights, #48
+        b.eq    4f
+        group   2, 3, saddlp
         cbz     taps_left, 10f
-        cbz     deep, 2f
-1:      group_deep sadalp
-        cbz     taps_left, 10f
-        cbnz    deep, 1b
-2:      cmp     left, #16
-        b.eq    3f
-        group_by_two sadalp
-        cbz     taps_left, 10f
-        cbz     deep, 2b
-        b       1b
-
-4:      cmp     left, #16
         b.eq    5f
-        group_by_two saddlp
+1:      group   4, 5, sadalp
         cbz     taps_left, 10f
-        cbz     deep, 2b
-        b       1b
-
-5:      zero
-3:      group_short
+        b.ne    1b
+5:      group_short
         cbz     taps_left, 10f
-        cbz     deep, 2b
-        b       1b
+        cmp     left, #16
+        b.ne    1b
+        b       5b
+4:      zero
+        b       5b
+        ways    2, 3, saddlp
+        ways    4, 5, sadalp
 10:
 .endm
 

@@ -235,17 +235,17 @@ static void pack_bundle(const struct n8_conv *conv, const int8_t *weights, int8_
     }
 }
 
-// (11) of one group of a panel, `count` blocks of kr bytes of each channel: whether any of the four
-// products of a lane add up to int16, whatever the input.
-static bool is_deep(const struct n8_conv *conv, const int8_t *group, size_t count) {
+// (11) of a quarter of a panel's channels in a group, which has two blocks of kr bytes of each
+// channel: whether any of the four products of a lane add up to int16, whatever the input.
+static bool is_deep(const struct n8_conv *conv, const int8_t *quarter) {
     const struct n8_tile *tile = &conv->row->tile;
     const int32_t up = conv->in_hi > 0 ? conv->in_hi : 0, down = conv->in_lo < 0 ? -conv->in_lo : 0;
-    const size_t lanes = tile->kr / 2;
-    bool fits = count == 2;
-    for (size_t i = 0; i < tile->nr * lanes && fits; i++) {
+    const size_t lanes = tile->kr / 2, count = tile->nr / N8_MARKED * lanes;
+    bool fits = true;
+    for (size_t i = 0; i < count && fits; i++) {
         const size_t at = i / lanes * tile->kr + i % lanes, next = tile->nr * tile->kr;
-        const int32_t w[] = {group[at], group[at + lanes], group[next + at],
-                             group[next + at + lanes]};
+        const int32_t w[] = {quarter[at], quarter[at + lanes], quarter[next + at],
+                             quarter[next + at + lanes]};
         int32_t above = 0, below = 0; // their sums, apart by sign
         for (size_t k = 0; k < sizeof w / sizeof w[0]; k++) {
             above += w[k] > 0 ? w[k] : 0;
@@ -265,7 +265,10 @@ static void mark_group(const struct n8_conv *conv, int8_t *packed) {
     while (n8_panel_groups(tile, conv->depth) != 0 && packed < end) {
         for (size_t i = 0; i < blocks; i += 2, mark++) {
             const size_t count = blocks - i < 2 ? 1 : 2;
-            *mark = is_deep(conv, packed, count);
+            *mark = 0;
+            for (size_t q = 0; q < N8_MARKED && count == 2; q++) {
+                *mark |= (int8_t)(is_deep(conv, packed + q * (block / N8_MARKED)) << q);
+            }
             packed += count * block;
         }
     }

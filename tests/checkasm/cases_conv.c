@@ -67,14 +67,18 @@ static const uint8_t *place_marks(struct rng *rng, const struct n8_tile *tile,
                                   struct igemm_size size, int8_t *weights) {
     const size_t group = 2 * tile->kr, groups = (size.depth + group - 1) / group;
     const size_t count = round_up(size.channels, tile->nr) / tile->nr * size.taps * groups;
+    const uint32_t all = (1 << N8_MARKED) - 1;
     uint8_t *deep = guard_place(rng, REGION_DEEP, count);
     const uint32_t kind = rng_below(rng, 4);
     for (size_t i = 0; i < count; i++) {
         const size_t panel = i / (size.taps * groups), t = i / groups % size.taps;
         const size_t from = i % groups * group;
         const bool whole = size.depth - from >= group;
-        deep[i] = whole && (kind < 2 ? kind : rng_below(rng, 2));
-        for (size_t n = panel * tile->nr; deep[i] && n < (panel + 1) * tile->nr; n++) {
+        deep[i] = (uint8_t)(!whole ? 0 : kind < 2 ? kind * all : rng_below(rng, all + 1));
+        for (size_t part = 0; part < tile->nr; part++) {
+            if ((deep[i] >> part * N8_MARKED / tile->nr & 1) == 0)
+                continue;
+            const size_t n = panel * tile->nr + part;
             for (size_t k = from; k < from + group; k++)
                 data_limit(&weights[weight_at(tile, size.taps, size.depth, n, t, k)], 1, 4);
             const size_t k = from + rng_below(rng, (uint32_t)group);

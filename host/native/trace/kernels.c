@@ -17,13 +17,15 @@ enum { SMALL = 1, LEAKY = 2, CLAMPS_LOW = 4, CLAMPS_HIGH = 8, ODD_ZERO_POINT = 1
          (a->lo > INT8_MIN ? CLAMPS_LOW : 0) | (a->hi < INT8_MAX ? CLAMPS_HIGH : 0) |              \
          (a->zero_point % 2 != 0 ? ODD_ZERO_POINT : 0))
 
-// Blocks of GROUPS that are summed deep, of all panels.
-static uint32_t deep_blocks(const struct n8_igemm_args *a) {
+// Parts of GROUPS that are summed deep, of all panels.
+static uint32_t deep_parts(const struct n8_igemm_args *a) {
     const size_t panels = (a->channels + a->tile->nr - 1) / a->tile->nr, group = 2 * a->tile->kr;
     const size_t count = panels * a->taps * ((a->depth + group - 1) / group);
     uint32_t sum = 0;
     for (size_t i = 0; a->deep != NULL && i < count; i++) {
-        sum += a->deep[i];
+        for (int q = 0; q < N8_MARKED; q++) {
+            sum += a->deep[i] >> q & 1;
+        }
     }
     return sum;
 }
@@ -35,7 +37,7 @@ static uint32_t deep_blocks(const struct n8_igemm_args *a) {
     }
 #define IGEMM(symbol)                                                                              \
     TAKES(symbol, n8_igemm_args, SIZE(a->pixels), SIZE(a->channels), SIZE(a->taps),                \
-          SIZE(a->depth), EPILOGUE(a) | (a->whole ? WHOLE : 0), deep_blocks(a), a->tile->mr,       \
+          SIZE(a->depth), EPILOGUE(a) | (a->whole ? WHOLE : 0), deep_parts(a), a->tile->mr,        \
           a->tile->nr)
 #define DEPTHWISE(symbol)                                                                          \
     TAKES(symbol, n8_depthwise_args, SIZE(a->pixels), SIZE(a->channels), SIZE(a->kernel_height),   \

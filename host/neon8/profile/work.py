@@ -48,8 +48,8 @@ def rows(sizes: Sizes) -> Terms:
     )
 
 
-GROUP = 32
-"""Bytes of the depth of which groups of products are marked as deep, or not."""
+GROUP, PARTS = 32, 4
+"""Bytes of the depth of a group of products, and the parts of it that may be deep."""
 
 
 def igemm(sizes: Sizes) -> Terms:
@@ -62,12 +62,12 @@ def igemm(sizes: Sizes) -> Terms:
     steps = (depth // 32, depth % 32 // 16, depth % 16 // 8, depth % 8 // 4)
     found = [1.0, across]
     for tiles in (whole, half):
-        each = tiles * across
-        shallow = each * taps * -(-depth // GROUP) - tiles * deep
+        each, four = tiles * across, tiles * deep / PARTS
+        shallow = each * taps * -(-depth // GROUP) - four
         found += (
             tiles,
             each,
-            tiles * deep,
+            four,
             shallow,
             *(each * flag for flag in flags(epilogue)),
         )
