@@ -103,12 +103,21 @@ def load(path: Path, settings: Mapping[str, Any]) -> Entry | None:
             if key in DIGESTS:
                 text += f"{key} was another one"
             else:
-                text += f"{key} was {before!r}, and now it is {now!r}"
+                text += f"{key} was {_shown(before)}, and now it is {_shown(now)}"
             raise CalibrationError(
                 f"{path}: {text}; delete it to start again, or use the same options to "
                 "continue"
             )
     return entry
+
+
+def _shown(value: object) -> str:
+    """What a user gave for an option, in words."""
+    if isinstance(value, list):
+        return "/".join(map(str, value))
+    if value is None or value is False:
+        return "not given"
+    return "given" if value is True else str(value)
 
 
 def remove(path: Path | None) -> None:

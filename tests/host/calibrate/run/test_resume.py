@@ -178,11 +178,11 @@ def fail(capsys, words):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--limit", "9"], "--limit was None, and now it is 9"),
+        (["--limit", "9"], "--limit was not given, and now it is 9"),
         (["--skip", "1"], "--skip was 0, and now it is 1"),
-        (["--shard", "1/2"], "--shard was None, and now it is [1, 2]"),
-        (["--ignore-nonfinite"], "--ignore-nonfinite was False"),
-        (["--until-stable", "1"], "--until-stable was None, and now it is 0.01"),
+        (["--shard", "1/2"], "--shard was not given, and now it is 1/2"),
+        (["--ignore-nonfinite"], "--ignore-nonfinite was not given, and now it is given"),
+        (["--until-stable", "1"], "--until-stable was not given, and now it is 0.01"),
     ],
 )
 def test_a_journal_of_other_settings_is_refused(interrupted, capsys, options, said):
