@@ -70,6 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; `argv` without the program's name, sys.argv's if None."""
     logger, handler = logging.getLogger("neon8"), _OneLine(logging.WARNING)
     logger.addHandler(handler)
+    arguments = argparse.Namespace()
     try:
         parser = make_parser()
         if "_ARGCOMPLETE" in os.environ:
@@ -105,7 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(BAD_INPUT, f"error: {where}{error.strerror or error}")
     except KeyboardInterrupt as interrupt:
         # Its text, if it has one, says how to go on.
-        return _fail(INTERRUPTED, ": ".join(["interrupted", *map(str, interrupt.args)]))
+        said = interrupt.args or _unwritten(arguments)
+        return _fail(INTERRUPTED, ": ".join(["interrupted", *map(str, said)]))
     except Exception as error:  # noqa: BLE001 - the last line of defence, see _fault
         lack = _lack(error)
         return _fault(error) if lack is None else _fail(BAD_INPUT, f"error: {lack}")
@@ -214,6 +216,12 @@ def _few_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def _unwritten(arguments: argparse.Namespace) -> list[str]:
+    """What a command that was interrupted did not do, for people."""
+    output = getattr(arguments, "output", None)  # appears when it is whole
+    return [] if output in (None, STDOUT) else [f"{output} was not written"]
 
 
 def _stream_for_text(arguments: argparse.Namespace) -> TextIO | None:

@@ -543,7 +543,7 @@ class ReportSettings(Stage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertSettings(Stage):
-    """What a calibration file of another tool does not say."""
+    """What a table of another tool does not say."""
 
     source_format: str | None = setting(
         None,

@@ -42,14 +42,18 @@ def endless(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("words", "times"),
+    ("words", "times", "said"),
     [
-        (("calibrate", "net.onnx", "--data", "x.npy", "-o", "net.json"), 2),
-        (("evaluate", "net.onnx", "--data", "x.npy", "--workers", "2"), 1),
-        (("evaluate", "net.onnx", "--data", "x.npy", "--workers", "1"), 1),
+        (
+            ("calibrate", "net.onnx", "--data", "x.npy", "-o", "net.json"),
+            2,
+            ": net.json was not written",
+        ),
+        (("evaluate", "net.onnx", "--data", "x.npy", "--workers", "2"), 1, ""),
+        (("evaluate", "net.onnx", "--data", "x.npy", "--workers", "1"), 1, ""),
     ],
 )
-def test_ctrl_c_ends_it(endless, words, times):
+def test_ctrl_c_ends_it(endless, words, times, said):
     """calibrate finishes what is under way at the first, and stops at the second."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
@@ -75,5 +79,4 @@ def test_ctrl_c_ends_it(endless, words, times):
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=60 if times > 1 else 0)
     assert (process.returncode, out) == (130, "")
-    assert error.startswith("neon8: interrupted")
-    assert error.count("\n") == 1
+    assert error == f"neon8: interrupted{said}\n"
