@@ -4,7 +4,7 @@
 import numpy as np
 
 from neon8.runtime import library
-from neon8.runtime.model import TYPES, check, isa_number
+from neon8.runtime.structs import TYPES, check, isa_number
 
 PIXEL_ALIGN = 8
 SLACK = 64

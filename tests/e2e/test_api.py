@@ -45,7 +45,7 @@ def model(content):
 @pytest.fixture(params=[0, 2**30])
 def copied(request, monkeypatch):
     """Arrays up to this size are copied, larger ones handed over as they are."""
-    monkeypatch.setattr("neon8.runtime.model.SMALL", request.param)
+    monkeypatch.setattr("neon8.runtime.session.SMALL", request.param)
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from neon8.errors import CompileError
 from neon8.ir.program import Op, Program, Tensor
 from neon8.ir.sizes import Form, Segment, Sizes, evaluated, value
 from neon8.runtime import library
-from neon8.runtime.model import MAGIC, TYPES
+from neon8.runtime.model import MAGIC
+from neon8.runtime.structs import TYPES
 
 ENUMS = (
     *("format", "op", "type", "op_flags", "function"),

@@ -10,7 +10,7 @@ from jinja2 import BaseLoader, Environment, StrictUndefined
 
 from neon8.package import names
 from neon8.package.wrapper import Value, Wrapper
-from neon8.runtime.model import TYPES
+from neon8.runtime.structs import TYPES
 from neon8.version import __version__
 
 C_TYPES = {

@@ -2,7 +2,8 @@
 """cffi binding of the C library: Library, Model, Session, ThreadPool."""
 
 from neon8.runtime.arrays import Memory, ModelFacts, StepInfo, TensorInfo
-from neon8.runtime.model import Model, Session
+from neon8.runtime.model import Model
+from neon8.runtime.session import Session
 from neon8.runtime.threads import ThreadPool
 
 __all__ = [

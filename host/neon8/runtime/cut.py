@@ -14,7 +14,8 @@ from neon8.runtime import cut_file
 from neon8.runtime.arrays import TensorInfo, checked
 from neon8.runtime.closable import Closable
 from neon8.runtime.cut_file import End
-from neon8.runtime.model import Model, Session
+from neon8.runtime.model import Model
+from neon8.runtime.session import Session
 from neon8.runtime.threads import ThreadPool
 
 Arrays = dict[str, Array]

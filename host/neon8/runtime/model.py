@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model and Session: a .n8 file, opened and run by the C library."""
+"""An .n8 file, opened by the C library."""
 
-import itertools
-import math
 import os
-import queue
 import time
 import weakref
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, final
 
-import numpy as np
-from numpy import ndarray
-
-from neon8.arrays import Array
 from neon8.errors import ModelError, SetupError
 from neon8.files import read_file
 from neon8.runtime import cut_file, library
@@ -27,10 +20,21 @@ from neon8.runtime.arrays import (
     TensorInfo,
     any_open,
     check_shapes,
-    checked,
 )
 from neon8.runtime.closable import Closable
 from neon8.runtime.library import Library
+from neon8.runtime.session import Session
+from neon8.runtime.structs import (
+    Fields,
+    check,
+    check_opened,
+    isa_number,
+    levels,
+    memory_of,
+    options_of,
+    tensor_of,
+    values_of,
+)
 from neon8.runtime.threads import ThreadPool, checked_threads
 
 MAGIC = b"\x89N8\r\n\x1a\n\0"
@@ -39,29 +43,14 @@ MAGIC = b"\x89N8\r\n\x1a\n\0"
 SHARING = ("own", "place", "view", "slice", "tail", "caller")
 """enum n8_sharing as words."""
 
-TYPES = {
-    "int8": "N8_TYPE_S8",
-    "int16": "N8_TYPE_S16",
-    "int32": "N8_TYPE_S32",
-    "float32": "N8_TYPE_F32",
-    "uint8": "N8_TYPE_U8",
-}
-"""The types of tensors, as numpy calls them, and enum n8_type."""
-
 WINOGRAD = ("", "whole", "half")
 """The forms of (23) as words."""
-
-SMALL = 2**14
-"""Bytes of an input or output that a run copies."""
 
 Shapes = Mapping[str, tuple[int, ...]]
 """The shape of each input, by name."""
 
 CLOCK = "uint64_t (*)(void *)"
 """As in struct n8_session_options."""
-
-SHAPES_KEPT = 8
-"""Sessions at other shapes that a session keeps for runs to come."""
 
 MAX_BYTES = 2**63 - 1
 """The largest max_bytes: whatever the machine has."""
@@ -71,83 +60,6 @@ STEP_FIELDS = (
     *("acc_bound", "int16_depth", "chosen", "passed", "lack", "spared", "tables"),
 )
 """The fields that StepInfo has from struct n8_step_info as they are."""
-
-
-def check(lib: Library, status: int, source: str) -> None:
-    """Raise what `status` of the C library means for `source`."""
-    if status == lib.lib.N8_OK:
-        return
-    text = lib.ffi.string(lib.lib.n8_status_string(status)).decode()
-    ours = status in (lib.lib.N8_E_MEMORY, lib.lib.N8_E_UNSUPPORTED)
-    raise (SetupError if ours else ModelError)(f"{source}: {text}")
-
-
-def old(path: Path, name: str) -> SetupError:
-    """The error for a library without a field."""
-    text = f"has no {name!r}, so it is older than this package; build it again"
-    return SetupError(f"{path}: {text}, as by 'make native aarch64 armv7'")
-
-
-def options_of(lib: Library, struct: str, values: Mapping[str, Any]) -> Any:
-    """A struct of options.  SetupError: the library lacks a field."""
-    try:
-        return lib.ffi.new(f"struct {struct} *", values)
-    except KeyError as error:
-        raise old(lib.path, error.args[0]) from error
-
-
-class Fields(dict[str, Any]):
-    """The fields of a struct of C by name: numbers, tuples, texts ("" for NULL).
-
-    SetupError: what is asked for is none, as the library at `path` is old.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Without any."""
-        super().__init__()
-        self._path = path
-
-    def __missing__(self, name: str) -> Any:
-        """Say what to do."""
-        raise old(self._path, name)
-
-
-def values_of(lib: Library, info: Any, source: str) -> Fields:
-    """The fields of `info`.  ModelError: a text is not UTF-8."""
-    values = Fields(lib.path)
-    for name, field in lib.ffi.typeof(info).item.fields:
-        value = getattr(info, name)
-        if field.type.kind == "array":
-            value = tuple(value)
-        elif field.type is lib.ffi.typeof("char *"):
-            try:
-                value = lib.ffi.string(value).decode() if value else ""
-            except UnicodeDecodeError as error:
-                raise ModelError(f"{source}: a name in it is not UTF-8") from error
-        values[name] = value
-    return values
-
-
-def check_opened(lib: Library, status: int, source: str, refusal: Any) -> None:
-    """Raise what `status` of n8_model_open or n8_model_measure means, as check().
-
-    refusal: their struct n8_model_error; its name still points into the file.
-    """
-    if status in (lib.lib.N8_OK, lib.lib.N8_E_MEMORY):
-        check(lib, status, source)
-        return
-    text = lib.ffi.string(refusal.reason).decode()
-    if refusal.name != lib.ffi.NULL:
-        name = lib.ffi.string(refusal.name).decode(errors="replace")
-        text = f"{'tensor' if refusal.step < 0 else 'layer'} {name!r}: {text}"
-    raise ModelError(f"{source}: {text}")
-
-
-def levels(lib: Library) -> dict[str, int]:
-    """enum n8_isa by names in lower case, in its order; auto first."""
-    found = lib.ffi.typeof("enum n8_isa").relements
-    ordered = sorted(found.items(), key=lambda each: int(each[1]))
-    return {name.removeprefix("N8_ISA_").lower(): int(isa) for name, isa in ordered}
 
 
 def usable_levels() -> tuple[str, ...]:
@@ -162,14 +74,6 @@ def usable_levels() -> tuple[str, ...]:
 
     names = levels(lib)
     return tuple(name for name in names if name != "auto" and not refused(names[name]))
-
-
-def isa_number(lib: Library, isa: str | None) -> int:
-    """enum n8_isa from its name in lower case; None lets the library choose."""
-    known = levels(lib)
-    if (isa or "auto").lower() not in known:
-        raise SetupError(f"instruction set {isa!r} is not one of {', '.join(known)}")
-    return known[(isa or "auto").lower()]
 
 
 def read_model(path: str | Path) -> bytes:
@@ -370,7 +274,7 @@ class Model(Closable):
         *,
         pool: ThreadPool | None = None,
         profile: bool = False,
-    ) -> "Session":
+    ) -> Session:
         """A new session with its own threads, 1 to 64 and by default 1, or on a pool.
 
         The result depends on neither. profile: let Session.profile() tell where the
@@ -452,27 +356,6 @@ class Model(Closable):
         return values_of(lib, info, self.source)
 
 
-def tensor_of(lib: Library, values: Mapping[str, Any]) -> TensorInfo:
-    """What is public of the fields of a struct n8_tensor_info."""
-    types = {getattr(lib.lib, name): kind for kind, name in TYPES.items()}
-    return TensorInfo(
-        shape=values["dims"][: values["rank"]],
-        dtype=types[values["type"]],
-        **{name: values[name] for name in ("scale", "zero_point", "lo", "hi")},
-    )
-
-
-def size_of(info: TensorInfo) -> int:
-    """The bytes of an array."""
-    return math.prod(info.shape) * np.dtype(info.dtype).itemsize
-
-
-def memory_of(lib: Library, memory: Any) -> Memory:
-    """A struct n8_memory as a value."""
-    values = values_of(lib, memory, "")
-    return Memory(**{field.name: values[field.name] for field in fields(Memory)})
-
-
 def described(memory: Memory) -> str:
     """What it takes to open and run a model, as words."""
     return (
@@ -504,191 +387,3 @@ def measure(
     status = lib.lib.n8_model_measure(data, len(content), options, memory, refusal)
     check_opened(lib, status, source, refusal)
     return memory_of(lib, memory)
-
-
-@final
-class Session(Closable):
-    """The memory of one run at a time.  Made by Model.session.
-
-    Threads may call `run` at the same time; they take turns. For runs side by side give
-    each thread its own session.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        lib: Library,
-        handle: Any,
-        threads: int,
-        pool: ThreadPool | None,
-    ) -> None:
-        """Use Model.session."""
-        self._model = model
-        self._threads = (threads or None, pool)
-        self._others: dict[tuple[tuple[int, ...], ...], Session] = {}
-        self._library = lib
-        self._handle = handle
-        # What a run takes and gives back, as a lock that costs less.
-        self._turn: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._turn.put(None)
-        self._given = lib.ffi.new("const void *[]", len(model.inputs))
-        self._taken = lib.ffi.new("void *[]", len(model.outputs))
-        check(lib, lib.lib.n8_session_bind(handle, self._given, self._taken), "session")
-        # Getting the pointer of an array takes longer than copying some KB, so small
-        # ones are copied to and from the session's own, whose pointers C has for good.
-        small_inputs = []
-        large_inputs = []
-        for index, (name, info) in enumerate(model.inputs.items()):
-            kind = (name, info.shape, np.dtype(info.dtype))
-            if size_of(info) <= SMALL:
-                self._given[index] = memory = lib.ffi.new("char[]", size_of(info))
-                small_inputs.append((*kind, lib.ffi.buffer(memory)))
-            else:
-                large_inputs.append((*kind, index))
-        small_outputs = []
-        large_outputs = []
-        for index, (name, info) in enumerate(model.outputs.items()):
-            if size_of(info) <= SMALL:
-                array = np.empty(info.shape, info.dtype)
-                self._taken[index] = lib.ffi.from_buffer(array)
-                small_outputs.append((name, array.copy))
-            else:
-                large_outputs.append((name, info.shape, np.dtype(info.dtype), index))
-        self._small = (lib.lib.n8_session_run_bound, small_inputs, small_outputs)
-        self._large = (large_inputs, large_outputs)
-        self._count = len(model.inputs)
-        self._has_large = bool(large_inputs or large_outputs)
-
-    def __repr__(self) -> str:
-        """Name the model's file, and say if the session is closed."""
-        state = "" if self._handle else ", closed"
-        return f"<Session of {self._model.source!r}{state}>"
-
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once.  inputs, result: name -> array, as the model describes them.
-
-        Of a model with open dimensions the inputs may have any shapes within its
-        bounds: a session at other shapes is made once and kept, while it is one of the
-        last few.
-        DataError: an input has another name, shape or type. The GIL is released.
-        """
-        turn = self._turn
-        turn.get()
-        try:
-            handle = self._handle
-            if handle is None:
-                raise ModelError(f"{self._model.source}: the session has been closed")
-            if type(inputs) is not dict or len(inputs) != self._count:
-                inputs = self._checked(inputs)
-            call, arguments, copies = self._small
-            for name, shape, dtype, own in arguments:
-                array = inputs.get(name)
-                if (
-                    type(array) is not ndarray
-                    or array.dtype is not dtype
-                    or array.shape != shape
-                ):
-                    other = self._other(inputs)
-                    if other is not None:
-                        return other.run(inputs)
-                    inputs = self._checked(inputs)
-                    array = inputs[name]
-                own[:] = array.tobytes()
-            if self._has_large:
-                return self._run_large(handle, inputs)
-            status = call(handle)
-            if status:
-                check(self._library, status, self._model.source)
-            results = {}
-            for name, copy in copies:
-                results[name] = copy()
-            return results
-        finally:
-            turn.put(None)
-
-    def _run_large(self, handle: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run it with arrays that C reads or writes where they are."""
-        results: dict[str, Any] = dict.fromkeys(self._model.outputs)
-        kept = []
-        call, _, copies = self._small
-        arguments, made = self._large
-        for name, shape, dtype, index in arguments:
-            array = inputs.get(name)
-            if (
-                type(array) is not ndarray
-                or array.dtype is not dtype
-                or array.shape != shape
-                or not array.flags.carray
-            ):
-                other = self._other(inputs)
-                if other is not None:
-                    return other.run(inputs)
-                inputs = self._checked(inputs)
-                array = inputs[name]
-            self._given[index] = buffer = self._library.ffi.from_buffer(array)
-            kept.append(buffer)
-        for name, shape, dtype, index in made:
-            array = results[name] = np.empty(shape, dtype)
-            self._taken[index] = buffer = self._library.ffi.from_buffer(array)
-            kept.append(buffer)
-        check(self._library, call(handle), self._model.source)
-        for name, copy in copies:
-            results[name] = copy()
-        return results
-
-    def _other(self, inputs: Mapping[str, Array]) -> "Session | None":
-        """The session at the shapes of these inputs; None: this one, or none."""
-        model = self._model
-        if not model.open_dimensions or inputs.keys() != model.inputs.keys():
-            return None
-        shapes = {name: np.shape(inputs[name]) for name in model.inputs}
-        if all(shapes[name] == info.shape for name, info in model.inputs.items()):
-            return None
-        key = tuple(shapes.values())
-        session = self._others.pop(key, None)
-        if session is None:
-            threads, pool = self._threads
-            session = model.at(shapes).session(
-                threads, pool=pool, profile=bool(self._stamps())
-            )
-        self._others[key] = session  # the one that was used last stands last
-        if len(self._others) > SHAPES_KEPT:
-            self._others.pop(next(iter(self._others))).close()
-        return session
-
-    def profile(self) -> tuple[int, ...]:
-        """Nanoseconds of the parts of the last run; () if it was not asked for.
-
-        To copy inputs, of each of Model.steps, to copy outputs. Reading the clock takes
-        a microsecond or two of each. Do not call it during a run.
-        """
-        stamps = max(each._stamps() for each in (self, *self._others.values()))  # noqa: SLF001
-        return tuple(later - at for at, later in itertools.pairwise(stamps[1:]))
-
-    def _stamps(self) -> tuple[int, ...]:
-        """When the last run ended, then what its clock showed; () without a clock."""
-        lib = self._library
-        if self._handle is None:
-            raise ModelError(f"{self._model.source}: the session has been closed")
-        found = lib.lib.n8_session_profile(self._handle)
-        if found == lib.ffi.NULL:
-            return ()
-        values = tuple(found[0 : len(self._model.steps) + 3])
-        return (values[-1], *values)
-
-    def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """The inputs as C reads them.  DataError: they cannot be."""
-        model = self._model
-        arrays = checked(inputs, model.inputs, source=model.source)
-        return dict(zip(model.inputs, arrays, strict=True))
-
-    def close(self) -> None:
-        """Free the memory; closing twice is allowed."""
-        self._turn.get()
-        for other in self._others.values():
-            other.close()
-        self._others.clear()
-        if self._handle is not None:
-            self._library.ffi.release(self._handle)
-            self._handle = None
-        self._turn.put(None)

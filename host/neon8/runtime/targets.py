@@ -16,7 +16,8 @@ from neon8.runtime.arrays import Bounds, StepInfo, TensorInfo, any_open
 from neon8.runtime.board.model import BoardModel
 from neon8.runtime.closable import Closable
 from neon8.runtime.cut import Around
-from neon8.runtime.model import MAGIC, Model, Session, Shapes
+from neon8.runtime.model import MAGIC, Model, Shapes
+from neon8.runtime.session import Session
 from neon8.settings.shapes import Open
 from neon8.settings.stages import TargetSettings
 

@@ -8,7 +8,7 @@ import neon8
 from neon8.evaluate.compare import compare
 from neon8.pipeline import calibrate
 from neon8.refine.diagnosis import diagnose_model
-from neon8.runtime.model import SMALL
+from neon8.runtime.session import SMALL
 from onnx_nets import net, node, save
 from settings_kits import settings_with
 

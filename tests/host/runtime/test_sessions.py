@@ -11,7 +11,7 @@ import neon8
 from neon8.errors import ModelError, SetupError
 from neon8.runtime import library
 from neon8.runtime.arrays import Memory
-from neon8.runtime.model import options_of
+from neon8.runtime.structs import options_of
 from neon8.runtime.targets import Sessions, open_model
 from neon8.settings.stages import TargetSettings
 

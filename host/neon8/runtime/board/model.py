@@ -20,7 +20,8 @@ from neon8.runtime.arrays import Memory, at_shapes, checked
 from neon8.runtime.board import batch
 from neon8.runtime.board.board import RUNNER, Board, link_to, opening, parsed
 from neon8.runtime.closable import Closable
-from neon8.runtime.model import MAX_BYTES, Model, Shapes, read_model, size_of
+from neon8.runtime.model import MAX_BYTES, Model, Shapes, read_model
+from neon8.runtime.structs import size_of
 from neon8.version import __version__
 
 MOST_SAMPLES = 64

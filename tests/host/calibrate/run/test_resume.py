@@ -181,7 +181,10 @@ def fail(capsys, words):
         (["--limit", "9"], "--limit was not given, and now it is 9"),
         (["--skip", "1"], "--skip was 0, and now it is 1"),
         (["--shard", "1/2"], "--shard was not given, and now it is 1/2"),
-        (["--ignore-nonfinite"], "--ignore-nonfinite was not given, and now it is given"),
+        (
+            ["--ignore-nonfinite"],
+            "--ignore-nonfinite was not given, and now it is given",
+        ),
         (["--until-stable", "1"], "--until-stable was not given, and now it is 0.01"),
     ],
 )
