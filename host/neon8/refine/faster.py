@@ -43,9 +43,9 @@ must be. On ResNet-8 and SqueezeNet this is 0.06 points of top-1 on average."""
 ANY_LOSS_DB = 200.0
 """What a single layer may lose where the whole is measured."""
 LEAST_GAIN = 0.001
-"""Of the time of a run: what gains less is not worth any noise."""
+"""The share of the time of a run: what gains less is not worth any noise."""
 LEAST_NOISE = 0.01
-"""Of the noise: what adds less is ranked as if it added so much."""
+"""The share of the noise: what adds less is ranked as if it added so much."""
 MOST = 40
 """Changes that are measured, those that gain most time."""
 TINY = 1e-30
