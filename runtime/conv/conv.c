@@ -8,6 +8,7 @@
 #include "include/neon8_format.h"
 #include "ref/panel.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool shape_ok(const struct n8_conv2d_shape *s) {
@@ -43,9 +44,9 @@ static bool epilogue_ok(const struct n8_conv2d_epilogue *e, enum n8_type residua
     if (!quantized && (e->slope != NULL || e->residual_scale != 0.0f)) {
         return false;
     }
-    return n8_multiplier_ok(e->residual_scale) && value_ok(e->residual_zero_point, residual) &&
-           value_ok(e->zero_point, e->type) && value_ok(e->lo, e->type) &&
-           value_ok(e->hi, e->type) && e->lo <= e->hi;
+    return n8_multiplier_ok(fabsf(e->residual_scale)) &&
+           value_ok(e->residual_zero_point, residual) && value_ok(e->zero_point, e->type) &&
+           value_ok(e->lo, e->type) && value_ok(e->hi, e->type) && e->lo <= e->hi;
 }
 
 // Whether int16 is read or made, or weights are: kernels that do all in one go are for int8 only.

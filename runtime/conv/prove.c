@@ -6,6 +6,7 @@
 #include "include/neon8_format.h"
 #include "status.h"
 
+#include <math.h>
 #include <string.h>
 
 // What a kernel may round by adding 1.5 * 2^23, and narrow to int16 without saturating, with a zero
@@ -174,7 +175,7 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t channels = (size_t)conv->shape.out_channels;
     const size_t count = weights_of(&conv->shape);
-    const double residual = 255.0 * (double)e->residual_scale; // at most
+    const double residual = 255.0 * fabs((double)e->residual_scale); // at most
     *out = (struct n8_conv_proof){
         .weights_lo = INT16_MAX,
         .weights_hi = INT16_MIN,

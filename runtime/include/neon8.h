@@ -341,7 +341,8 @@ struct n8_conv2d_shape {
 /// (3); N8_TYPE_F32 stores (float) acc'' * multiplier + bias_f32 (4); N8_TYPE_S8 requantizes (5),
 /// with a residual added if there is one (6) and a leaky slope if there is one (5b).
 /// Arrays have out_channels entries; NULL means all 0 (bias, bias_f32) or none (slope).
-/// residual_scale is 0 where there is no residual. lo <= hi clamp the result.
+/// residual_scale is 0 where there is no residual, and below 0 where it is subtracted. lo <= hi
+/// clamp the result.
 struct n8_conv2d_epilogue {
     enum n8_type type;
     const int32_t *bias;

@@ -178,7 +178,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .residual_stride = (ptrdiff_t)residual_stride,
         .tile = tile,
         .deep = deep,
-        .residual_scale = residual_scale,
+        .residual_scale = rng_below(rng, 2) ? residual_scale : -residual_scale,
         .residual_zero_point = rng_range(rng, -128, 127),
         .zero_point = range.zero_point,
         .lo = range.lo,

@@ -147,7 +147,7 @@ void cases_n8_winograd_output_fn(struct context *context) {
             .bias = bias,
             .multiplier = multiplier,
             .slope = rng_below(rng, 2) ? slope : NULL,
-            .residual_scale = residual_scale,
+            .residual_scale = rng_below(rng, 2) ? residual_scale : -residual_scale,
             .residual_zero_point = rng_range(rng, -128, 127),
             .zero_point = range.zero_point,
             .lo = range.lo,

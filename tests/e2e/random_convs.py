@@ -151,6 +151,7 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
         residual = residuals[int(rng.integers(len(residuals)))]
         sources = (source, residual)
         residual_scale = 2.0 ** rng.uniform(-3, 2) * gain(out) / gain(residual)
+        residual_scale *= rng.choice([-1, 1])
     bias = random_bias(rng, weights, reach=source.reach)
     multiplier = random_multiplier(rng, weights)
     multiplier = scaled(multiplier, gain(out) / gain(source))

@@ -243,7 +243,7 @@ def test_copied_windows_of_weights_beyond_a_second_level_cache():
         assert bits(layer.run(x)) == bits(expected), isa
 
 
-@pytest.mark.parametrize("residual_scale", [0.0, 0.5, 100.0])
+@pytest.mark.parametrize("residual_scale", [0.0, 0.5, 100.0, -100.0])
 @pytest.mark.parametrize("multiplier", [2.0**-16, 0.25 / 2**9, 32638 / 2**22, 2.0**-7])
 @pytest.mark.parametrize("beyond", [-1, 0, 1, 2])
 def test_conv2d_at_the_limits_of_small_values(beyond, multiplier, residual_scale):
