@@ -6,7 +6,6 @@ import pytest
 
 from neon8.compile import oracle
 from neon8.compile.lower import lower
-from neon8.ir.graph import Activation
 from neon8.operators.layer_norm import (
     IMAGE,
     PIXEL,
@@ -16,7 +15,7 @@ from neon8.operators.layer_norm import (
 )
 from neon8.operators.reference import Operand
 from oracle_cases import tensor
-from small_graphs import conv, graph_of, kinds, table_of
+from small_graphs import conv, graph_of, table_of
 
 BITS = {"int8": (-128, 127), "int16": (-32768, 32767)}
 
@@ -88,15 +87,6 @@ def norm(**fields):
         epsilon=1e-5,
         **fields,
     )
-
-
-def test_it_reads_and_makes_integers():
-    nodes = conv("h"), norm(activation=Activation(lo=0.0)), conv("z", "y")
-    graph = graph_of(*nodes, outputs=("z",))
-    program = lower(graph, table_of(graph))
-    assert kinds(program) == ["Quantize", "Conv2d", "Normalization", "Conv2d"]
-    (op,) = (op for op in program.ops if isinstance(op, NormalizationOp))
-    assert op.lo == program.tensors["y"].zero_point
 
 
 @pytest.mark.parametrize(
