@@ -69,9 +69,10 @@ class LayerScale:
     bias_correction: (O,), what is added to the bias because rounded weights move the
     mean of a channel; () for nothing.
     bits: of its weights, NARROW or WIDE.
-    rounding: one of ROUNDINGS, for 8 bits.  levels: of weights that were chosen, a bit
-    for each, see neon8.rewrite.rounding.  sqnr_loss: in dB of the layer's output, what
-    rounding and the range of the input cost where they were chosen for speed.
+    rounding: one of ROUNDINGS, for 8 bits.  levels: of weights that were chosen, also
+    on the lattice, a bit for each, see neon8.rewrite.rounding.  sqnr_loss: in dB of the
+    layer's output, what rounding and the range of the input cost where they were chosen
+    for speed.
     """
 
     input: str

@@ -25,6 +25,7 @@ from neon8.quant.limits import MAX_FACTOR
 from neon8.quant.scale_table import (
     BITS,
     CHOSEN,
+    LATTICE,
     NARROW,
     NEAREST,
     ROUNDINGS,
@@ -227,7 +228,7 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
         bits=bits,
         bias_correction=_reals(where, data, "bias_correction", float32),
         rounding=rounding,
-        levels=_read_levels(where, data, chosen=rounding == CHOSEN),
+        levels=_read_levels(where, data, rounding),
         sqnr_loss=float32(f"{where}: sqnr_loss", data["sqnr_loss"])
         if "sqnr_loss" in data
         else None,
@@ -236,12 +237,12 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
     )
 
 
-def _read_levels(where: str, data: dict[str, Any], *, chosen: bool) -> bytes:
-    """The bits of the weights: there are some if these were chosen, and only then."""
-    if ("levels" in data) != chosen:
+def _read_levels(where: str, data: dict[str, Any], rounding: str) -> bytes:
+    """The bits of the weights: of all that were chosen, of some on the lattice."""
+    if ("levels" in data) != (rounding == CHOSEN) and rounding != LATTICE:
         text = f"levels: they and rounding {CHOSEN!r} belong together"
         raise TableError(f"{where}: {text}; delete both, or neither")
-    if not chosen:
+    if "levels" not in data:
         return b""
     text = string(f"{where}: levels", data["levels"])
     try:

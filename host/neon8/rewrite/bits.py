@@ -22,7 +22,6 @@ from neon8.quant.grid import Grid, at_bits, covering, ends, on_grid
 from neon8.quant.lattice import quantizer
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import (
-    CHOSEN,
     NARROW,
     NEAREST,
     WEIGHTS16,
@@ -344,7 +343,7 @@ class _Reader:
         given = self._given
         if self._entry.bits == WIDE:
             return np.maximum(given, _above(self._finest(entry)))
-        if entry.bits <= NARROW or self._entry.rounding == CHOSEN:
+        if entry.bits <= NARROW or self._entry.levels:
             return given
         floor = bias_floor(self._bias, entry.scale, entry.bits)
         larger = np.float32(np.maximum(given, floor)).astype(np.float64)

@@ -4,7 +4,8 @@
 Of each weight one bit says which of two neighbours its level is: 0 for the nearest
 multiple of the scale, 1 for the one on the other side. So weights stay within one step
 of what they were, whatever a table says, and a table without the bits is one of weights
-rounded to the nearest.
+rounded to the nearest. Those of a layer on the lattice (23) are rounded to that once
+more, which leaves them where they are on it.
 """
 
 from dataclasses import replace
@@ -12,12 +13,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from neon8.arrays import DoubleArray, FloatArray, Int8Array
+from neon8.arrays import DoubleArray, FloatArray, Int8Array, Int64Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, with_convolutions
+from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import CHOSEN, LayerScale, ScaleTable
-from neon8.quant.weights import HIGHEST
+from neon8.quant.weights import HIGHEST, Integers
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -62,7 +64,7 @@ def rounded(
     whose weights are not rounded.  CompileError: the bits of a layer are not as many as
     its weights, or come from a file that has integers.
     """
-    if not any(entry.rounding == CHOSEN for entry in table.layers.values()):
+    if not any(map(_is_chosen, table.layers.values())):
         return graph
     return with_convolutions(
         graph, lambda n: n if n.name in exact else _rounded(n, table)
@@ -71,26 +73,48 @@ def rounded(
 
 def _rounded(node: Conv2d, table: ScaleTable) -> Conv2d:
     entry = table.layers.get(node.name)
-    if entry is None or entry.rounding != CHOSEN:
+    if entry is None or not _is_chosen(entry):
         return node
     if node.weight_scales is not None:
         text = "its file has the weights as integers, which cannot be chosen"
         raise CompileError(f"layer {node.name!r}: {text}; correct the table")
     shape, scales = node.weight.shape, np.array(entry.weight_scales)
-    bits = np.frombuffer(entry.levels, np.uint8)
-    if len(bits) != -(-node.weight.size // 8):
-        text = f"has bits for {8 * len(bits)} levels in the table"
+    if len(entry.levels) != -(-node.weight.size // 8):
+        text = f"has bits for {8 * len(entry.levels)} levels in the table"
         raise CompileError(
             f"layer {node.name!r} {text}, but {node.weight.size} weights; delete "
             '"rounding" and "levels" of the layer'
         )
     if len(scales) not in (1, shape[0]) or not np.isfinite(node.weight).all():
         return node  # which the compiler refuses
-    chosen = np.unpackbits(bits, count=node.weight.size).reshape(shape)
     scales = np.broadcast_to(scales, shape[:1])
-    weight = np.empty_like(node.weight)
+    return replace(node, weight=_multiples(node.weight, scales, entry.levels))
+
+
+def integers(
+    entry: LayerScale,
+    weight: FloatArray,
+    scales: DoubleArray,
+    channels: Int64Array | slice = slice(None),
+) -> Integers:
+    """What the weights of a layer, or some channels, are rounded to.  scales: (O,)."""
+    if entry.levels:
+        weight = _multiples(weight, scales, entry.levels)
+    rounds = quantizer(entry.rounding, entry.bits)
+    return rounds(weight[channels], scales[channels])
+
+
+def _is_chosen(entry: LayerScale) -> bool:
+    return entry.rounding == CHOSEN or bool(entry.levels)
+
+
+def _multiples(weight: FloatArray, scales: DoubleArray, levels: bytes) -> FloatArray:
+    """The levels that were chosen, times the scales, (O,)."""
+    bits = np.frombuffer(levels, np.uint8)
+    chosen = np.unpackbits(bits, count=weight.size).reshape(weight.shape)
+    result = np.empty_like(weight)
     for channel, scale in enumerate(scales):  # a layer in double is eight of it
         at = slice(channel, channel + 1)
-        nearest, other, _ = neighbours(node.weight[at], scales[at])
-        weight[at] = np.where(chosen[at], other, nearest) * scale
-    return replace(node, weight=weight)
+        nearest, other, _ = neighbours(weight[at], scales[at])
+        result[at] = np.where(chosen[at], other, nearest) * scale
+    return result

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """calibrate(fast=): which inputs and weights change, at what price, and what not."""
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 
 import neon8
-from neon8.calibrate.fast import fast
+from neon8.calibrate.fast import balanced, fast, on_lattice_scales
 from neon8.errors import CompileError, SettingsError
 from neon8.ir.groups import never_negative
-from neon8.quant.lattice import HALF_REACH, on_lattice, reaches
+from neon8.quant.lattice import HALF_REACH, reaches
+from neon8.rewrite.rounding import integers
 from onnx_nets import net, node, save
 
 RNG = np.random.default_rng(4)
@@ -91,10 +93,7 @@ def test_the_price_is_what_the_output_loses(path):
     def ratio(scales):
         tensor, layer = scales.tensors["t1"], scales.layers["b"]
         steps = np.array(layer.weight_scales)
-        if layer.rounding == "lattice":
-            levels = on_lattice(conv.weight, steps).reshape(16, -1)
-        else:
-            levels = np.rint(flat / steps[:, np.newaxis])
+        levels = integers(layer, conv.weight, steps).reshape(16, -1)
         codes = np.rint(rows / tensor.scale) + tensor.zero_point
         lowest = -127 if tensor.scheme == "symmetric" else -128
         codes = np.clip(codes, lowest, 127) - tensor.zero_point
@@ -104,6 +103,35 @@ def test_the_price_is_what_the_output_loses(path):
 
     loss = ratio(plain) - ratio(table)
     assert table.layers["b"].sqnr_loss == pytest.approx(loss, abs=0.006)
+
+
+def test_errors_cancel_over_a_kernel(path):
+    """The best of all points of the lattice within a step, one by one."""
+    graph = neon8.load_graph(path)
+    (conv,) = (each for each in graph.nodes if each.name == "b")
+    plain = calibrated(path).layers["b"]
+    entry = on_lattice_scales(conv, plain)
+    (found,) = balanced(conv, entry)
+    scales = np.array(entry.weight_scales)
+    first, levels = (integers(e, conv.weight, scales) for e in (entry, found))
+    assert (levels.astype(int).sum(axis=-1) % 2 == 0).all()
+    assert reaches(levels).max() <= HALF_REACH
+    assert (levels != first).any()
+    real = conv.weight.astype(float) / scales[:, None, None, None]
+    assert (np.abs(levels - real) < 1).all()
+
+    def price(integers):
+        errors = (real - integers).reshape(16, 8, 9)
+        return np.square(errors).sum(axis=-1) + np.square(errors.sum(axis=-1))
+
+    assert (price(levels) <= price(first)).all()
+    picks = np.array([*itertools.product([0, 1], repeat=9)]).reshape(-1, 3, 3)
+    for exact, least in zip(real[0], price(levels)[0], strict=True):
+        points = np.floor(exact) + picks
+        points = points[(points.sum(axis=-1) % 2 == 0).all(axis=-1)]
+        errors = (exact - points).reshape(-1, 9)
+        all_of_them = np.square(errors).sum(axis=1) + np.square(errors.sum(axis=1))
+        assert least == pytest.approx(all_of_them.min())
 
 
 def test_nothing_changes_where_it_costs_too_much(path):
@@ -171,6 +199,21 @@ def test_the_file_follows_the_table(path, tmp_path):
     makers = {op.output: (op.lo, op.hi) for op in program.ops if hasattr(op, "lo")}
     assert makers[step.inputs[0]] == (0, 127)
     assert makers["t2"] == (-64, 63)
+
+
+def test_any_levels_are_rounded_to_the_lattice(path):
+    table = calibrated(path, ANY_LOSS)
+    count = len(table.layers["b"].levels)
+    assert count == 16 * 8 * 9 // 8
+    for bits in (b"\x00", b"\xff", b"\x4d"):
+        entry = replace(table.layers["b"], levels=bits * count)
+        changed = replace(table, layers=table.layers | {"b": entry})
+        program = neon8.compile.lower.lower(neon8.load_graph(path), changed)
+        (step,) = (op for op in program.ops if op.name == "b")
+        assert step.winograd == "half"
+    short = replace(table.layers["b"], levels=b"\x00")
+    with pytest.raises(CompileError, match=r"has bits for 8 levels .* 1152 weights"):
+        neon8.compile_model(path, replace(table, layers={**table.layers, "b": short}))
 
 
 def test_a_lattice_that_does_not_fit_the_layer(tmp_path):

@@ -94,8 +94,11 @@ def tables(draw):
         sqnr_loss=st.none() | f32(),
     )
     chosen = st.builds(
-        lambda layer, levels: replace(layer, rounding=ROUNDINGS[2], levels=levels),
+        lambda layer, rounding, levels: replace(
+            layer, rounding=rounding, levels=levels
+        ),
         layers,
+        st.sampled_from(ROUNDINGS[1:3]),
         st.binary(min_size=1, max_size=20),
     )
     wide = layers.map(lambda layer: replace(layer, bits=16, rounding=ROUNDINGS[0]))

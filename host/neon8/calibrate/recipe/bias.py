@@ -20,9 +20,9 @@ import numpy as np
 from neon8.arrays import DoubleArray
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, convolutions
-from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import LayerScale, ScaleTable
 from neon8.quant.weights import channel_scales
+from neon8.rewrite.rounding import integers
 
 CORRECTED = "corrected"
 """Reason code of a layer with a correction."""
@@ -84,11 +84,11 @@ def correction(
     if not np.isfinite(node.weight).all():
         return np.full(count, np.nan)
     scales = channel_scales(node.name, entry, count)
-    integers = quantizer(entry.rounding, entry.bits)(node.weight, scales)
+    levels = integers(entry, node.weight, scales)
     read = means.reshape(node.groups, -1, 1, 1) * _shares(node, size)
     result = np.empty(count)
     for channel, scale in enumerate(scales):
-        lost = node.weight[channel].astype(np.float64) - integers[channel] * scale
+        lost = node.weight[channel].astype(np.float64) - levels[channel] * scale
         products = lost * read[channel * node.groups // count]
         result[channel] = np.add.accumulate(products.ravel())[-1]
     return result
