@@ -14,9 +14,10 @@ import onnx
 
 from neon8.errors import GraphError
 from neon8.graph.protos import graphs_of
+from neon8.quant.limits import MAX_TENSORS
 
-MAX_NODES = 1 << 15
-"""Twice what fits into an .n8 file; onnxruntime expands so many within seconds."""
+MAX_NODES = 2 * MAX_TENSORS
+"""Nodes of a file, of which many fold; onnxruntime expands so many within seconds."""
 MAX_RUNS = 1 << 24
 """Nodes that are run for one sample, as far as the file tells: seconds, too."""
 MAX_DEPTH = 64

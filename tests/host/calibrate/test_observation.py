@@ -3,7 +3,7 @@
 
 import platform
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import hypothesis.strategies as st
 import numpy as np
@@ -18,9 +18,9 @@ from neon8.calibrate.run.collector import Collector, open_network
 from neon8.calibrate.run.reference import cpu_features
 from neon8.calibrate.solve import solve
 from neon8.calibrate.statistics.patches import ROWS
-from neon8.errors import CalibrationError
+from neon8.errors import CalibrationError, GraphError
 from neon8.operators.convolution import Conv2d
-from onnx_nets import save
+from onnx_nets import net, node, save
 from refusals import refused
 
 COUNT = 40
@@ -77,16 +77,16 @@ def test_any_order_and_split_gives_the_same_bytes(network, everything, order, cu
 
 
 def test_it_holds_all_that_solving_needs(network, everything):
-    nodes = [node for node in network.first.graph.nodes if isinstance(node, Conv2d)]
+    nodes = [n for n in network.first.graph.nodes if isinstance(n, Conv2d)]
     assert list(everything.layers) == ["c1", "c2", "dw", "fc"]
     assert set(everything.scale_groups) == set(network.first.graph.tensors)
-    for node in nodes:
-        facts = everything.layers[node.name]
-        assert (facts.input, facts.output) == (node.inputs[0], node.output)
-        assert facts.weight_shape == node.weight.shape
+    for layer in nodes:
+        facts = everything.layers[layer.name]
+        assert (facts.input, facts.output) == (layer.inputs[0], layer.output)
+        assert facts.weight_shape == layer.weight.shape
         assert facts.pre_activation in everything.channels
         assert facts.input in everything.channels
-        pixels = 1 if node.name == "fc" else 2
+        pixels = 1 if layer.name == "fc" else 2
         assert len(facts.patches.keys) == min(ROWS, pixels * COUNT)
     for name, tensor in network.first.graph.tensors.items():
         if name in everything.channels:
@@ -200,3 +200,14 @@ def test_the_class_of_the_processor(tmp_path, text, flags):
     if text is not None:
         path.write_text(text)
     assert cpu_features(path) == platform.machine() + flags
+
+
+def test_a_network_too_large_for_a_file_is_refused_at_once(tmp_path, monkeypatch):
+    pool = partial(node, "MaxPool", kernel_shape=[2, 2])
+    nodes = [pool("x", "a"), pool("a", "b"), pool("b", "y")]
+    path = save(tmp_path, net(nodes, {"x": (1, 3, 4, 4)}, "y"))
+    monkeypatch.setattr("neon8.calibrate.run.collector.MAX_TENSORS", 3)
+    open_network(path)
+    monkeypatch.setattr("neon8.calibrate.run.collector.MAX_TENSORS", 2)
+    with refused(GraphError, f"{path}: makes 3 tensors; an .n8 file holds up to 2"):
+        open_network(path)

@@ -12,7 +12,8 @@ from neon8.ir.program import Program, Tensor
 from neon8.operators.conversion import DequantizeOp
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.pooling import PoolOp
-from neon8.runtime import Model
+from neon8.quant.limits import MAX_TENSORS
+from neon8.runtime import Model, library
 
 
 def small(**changes):
@@ -131,3 +132,8 @@ def test_why_a_tensor_is_float32(reason):
 def test_refusals(prog, message):
     with pytest.raises(CompileError, match=message):
         writer.dumps(prog)
+
+
+def test_calibration_knows_how_much_a_file_holds():
+    ffi = library.declarations(library.find().parent / library.RUNTIME.header)
+    assert writer._Layout(ffi).codes["N8_FORMAT_MAX_COUNT"] == MAX_TENSORS

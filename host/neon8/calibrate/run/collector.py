@@ -27,7 +27,7 @@ from neon8.calibrate.statistics.sampler import Sampler
 from neon8.data.inputs import Input, Shape
 from neon8.data.open_inputs import onnx_inputs
 from neon8.data.samples import Sample
-from neon8.errors import CalibrationError
+from neon8.errors import CalibrationError, GraphError
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import ModelLike, OnnxFile, Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
@@ -35,6 +35,7 @@ from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups, sources
 from neon8.onnx_session import FACTS
 from neon8.operators.convolution import Conv2d, convolutions
+from neon8.quant.limits import MAX_TENSORS
 from neon8.settings.shapes import is_open, settled
 
 SHAPES = 32
@@ -136,6 +137,7 @@ def open_network(
     def ready_at(shapes: Shapes | None) -> Ready:
         file = open_onnx(model, shapes=shapes)  # once: both are of the same model
         graph = load(file)
+        _check_count(file, graph)
         fetch = Observer(graph).fetch
         fixed = all(tensor.fixed for tensor in graph.tensors.values())
         reference = Reference(
@@ -157,6 +159,15 @@ def open_network(
         return Network(inputs, lambda sizes: ready_at(settled(shapes, sizes)))
     ready = ready_at(shapes)
     return Network(ready.references[0].inputs, lambda _: ready)
+
+
+def _check_count(file: OnnxFile, graph: Graph) -> None:
+    """GraphError: no .n8 file could hold the network, so there is nothing to choose."""
+    # Each node makes a tensor of the file; only convolutions take another in.
+    least = len(graph.nodes) - 2 * len(convolutions(graph))
+    if least > MAX_TENSORS:
+        text = f"makes {least} tensors; an .n8 file holds up to {MAX_TENSORS}"
+        raise GraphError(f"{file.path}: {text}; export a part of it")
 
 
 def empty_observation(graph: Graph, preprocess_digest: str) -> Observation:
