@@ -46,8 +46,8 @@
 //                  aligned; int16 holds as many products of a channel as the row says (11)
 //   deep           GROUPS: [ceil(channels / nr)][taps][ceil(depth / (2 * kr))], a bit for each
 //                  quarter of a panel's channels: 1 where int16 holds the sum of any of the four
-//                  products of each lane of each of them, else 0, as where a group has only two;
-//                  NULL for other packings
+//                  products of each lane of each of them, else 0, as where a group has only two.
+//                  GROUPS_BY_4: the same of all channels of a panel, in words. NULL for others
 //   pixels, channels, taps   >= 1; pixels == 1 where mr is
 //   depth          bytes of a row, a multiple of the packing's step; a row is readable to the next
 //                  multiple of 8
@@ -441,6 +441,10 @@ N8_ALL_ARGS(N8_SETS)
 //   CHANNELS_BY_4  the same                          step = 4 * kr
 //   GROUPS         as CHANNELS; 2 * kr bytes of a tap, or the last kr, are a group, of which each
 //                  of kr / 2 lanes of int16 sums four products or two, kr / 2 bytes apart (11)
+//   GROUPS_BY_4    as CHANNELS_BY_4; a step is a group, of which each of kr lanes sums four
+//   products
+//                  or two, kr bytes apart. The marks of a tap are words of N8_WORD_MARKS bits from
+//                  the highest down, after the last of which comes a 1, then zeros
 //   BOTH           as CHANNELS, and the rows of a tile are packed like the channels of a panel
 //   WINOGRAD       [depth / kr][2][nr][kr]           step = 2 * kr = 8, mr even: both sides of (23)
 //   WINOGRAD_PAIRS the same, and the rows of two     step = kr = 8, mr / 2 even
@@ -450,13 +454,16 @@ enum n8_packing {
     N8_PACKING_CHANNELS_BY_2,
     N8_PACKING_CHANNELS_BY_4,
     N8_PACKING_GROUPS,
+    N8_PACKING_GROUPS_BY_4,
     N8_PACKING_BOTH,
     N8_PACKING_WINOGRAD,
     N8_PACKING_WINOGRAD_PAIRS,
 };
 
 // Parts of a panel in the order GROUPS, each with its own mark.
-#define N8_MARKED 4
+#define N8_MARKED     4
+// Marks of a word in the order GROUPS_BY_4.
+#define N8_WORD_MARKS 31
 
 // Geometry of an implicit GEMM: tiles of mr pixels x nr channels, kr bytes of each channel
 // contiguous; kr is a power of two.

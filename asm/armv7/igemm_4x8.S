@@ -4,7 +4,6 @@
 // igemm_s8_s8_add of runtime/kernel.h, which has the equations and the layout of all arrays.
 //
 //   void n8_igemm_s8_..._neon(const struct n8_igemm_args *args);
-//   void n8_igemm_s8_..._neon_depth4(const struct n8_igemm_args *args);   four products to a lane
 //
 //   acc''[p][n] = bias[n] + sum over taps t and bytes k of rows[t][p][k] * w[n][t][k]       (3)(12)
 //
@@ -14,11 +13,15 @@
 // A load of a pixel's bytes puts each pair of them into all four lanes of a vector, to be
 // multiplied by the pairs of four channels. vpadal adds the two products of a pair, so each
 // accumulator has its lane from the first product on, and each load of weights serves four pixels.
-// A step is 8 bytes deep, and loads what the next one begins with.
+// Groups are 8 bytes deep. A mark says of which a lane takes all four products before vpadal; of
+// others it takes two. `deep` has the marks of a tap in words, from the highest bit down, each with
+// a 1 after its last: so a shift to the left tells the kind of the next group by the carry, and the
+// end of the word by zero.
 //
 // Cores that issue in order let a product wait for the one that it is added to, unless they forward
 // it, and let vpadal wait for both. So the two halves of the channels take turns, and products of
-// two to a lane, in two pairs of registers, are added only after those of the next pixel.
+// two to a lane, in two pairs of registers, are added only after those of the next pixel. The last
+// pixel's, in q2 and q3, are added in the group that follows, of either kind.
 //
 // Where values are small (kernel.h), accumulators begin with the bias plus the bits of the float
 // C = 1.5 * 2^23. Adding acc'' to these bits gives those of the float C + acc'', from which
@@ -26,9 +29,9 @@
 // even zero point added to C, rne(v) + zero_point. See numerics.md, Compilers. Tiles of other
 // values, or of fewer pixels or channels, take the general path.
 //
-// Bounds: |a| <= 128 and the `products` largest |w| of a channel add up to 255 at most (11), so the
-//   products that share an int16 lane reach at most 32640; vpadal empties it before the next one.
-//   int32 is proved by (12). Small values and the zero point together fit 16 bits. |residual - zero
+// Bounds: |a| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products that
+//   share an int16 lane reach at most 32640; vpadal empties it before a third, but where a mark says
+//   that four fit. int32 is proved by (12). Small values and the zero point together fit 16 bits. |residual - zero
 //   point| <= 255 fits int16, and its float is as exact as that of a small accumulator.
 // Registers: the accumulators of pixel p are in q8 + 2 * p, channels 0-3, and q9 + 2 * p, channels
 //   4-7. Between the parts of a kernel, q0-q7, ptr0-ptr3, weights, left and taps_left are free.
@@ -37,17 +40,17 @@
 
         registers r, 0, constants, ptr0, ptr1, ptr2, ptr3, left, weights, taps_left
         // constants: at sp + CONSTANTS
-        registers r, 8, cursor, pixels, out, out_stride, entry
+        registers r, 8, cursor, pixels, out, out_stride, marks
         // cursor: the pointers of the next tap; pixels: left, over 4 where tiles follow
-        // out: this tile's; entry: where in the loop a tap begins
-usual   .req lr                 // fewer pixels take the general path: 4, or ~0 where all tiles do
+        // out: this tile's; left: words of marks of the tap
+next_marks .req lr
 
 // Places on the stack.
 #define START           0       // 128 bytes: what the accumulators begin with
 #define PANEL           128     // words from here on: weights of these 8 channels, and
 #define TAPS            132     // taps; loaded as a pair
-#define PASSES          136     // of the loop for each tap
-#define USUAL           140
+#define MARKS           136     // of this panel
+#define USUAL           140     // fewer pixels take the general path: 4, or ~0 where all tiles do
 #define CHANNELS        144     // left, over 8 where panels follow
 #define OFFSET          148     // 4 * the first channel
 #define OUT_BASE        152
@@ -57,7 +60,9 @@ usual   .req lr                 // fewer pixels take the general path: 4, or ~0 
 #define PANEL_BYTES     168
 #define ARGS            172
 #define ODD             176     // 1: the zero point is odd, and added after rounding; or 0
+#define WORDS           180     // of marks of a tap
 #define CONSTANTS       184     // 160 bytes
+#define PANEL_MARKS     344     // bytes
 #define FRAME           348
 
 // Places after `constants`, 16 bytes each unless it says otherwise.
@@ -72,7 +77,7 @@ usual   .req lr                 // fewer pixels take the general path: 4, or ~0 
 #define ZERO_POINT      128
 #define START_BITS      144     // the bits of C where values are small, else 0
 
-#define STEPS           8       // in a pass through the loop
+#define WORD_MARKS      31
 
 // An operation on all accumulators with one operand, or with one for each half of the channels.
 .macro  on_tile operation, operand
@@ -84,29 +89,30 @@ usual   .req lr                 // fewer pixels take the general path: 4, or ~0 
         each    \operation, \high, q9, q11, q13, q15
 .endm
 
-// Entry. A tap of n steps enters the loop where n % STEPS steps of a pass are left, and runs until
-// `left` is 0.
-.macro  begin   steps, to, products
+// Entry.
+.macro  begin   to
         push_all FRAME
-        .set    n8_step_bytes, 184 + 24 * (4 - \products)
         ldr     r1, [r0, #N8_OFF_IG_DEPTH]
         ldr     r2, [r0, #N8_OFF_IG_TAPS]
         ldr     r3, [r0, #N8_OFF_IG_WEIGHTS]
+        ldr     r4, [r0, #N8_OFF_IG_DEEP]
         str     r0, [sp, #ARGS]
-        mul     r4, r1, r2
-        lsl     r4, r4, #3
-        str     r4, [sp, #PANEL_BYTES]
+        mul     r5, r1, r2
+        lsl     r5, r5, #3
+        str     r5, [sp, #PANEL_BYTES]
         str     r2, [sp, #TAPS]
         str     r3, [sp, #PANEL]
+        str     r4, [sp, #MARKS]
+        // By 31 is times 2^32 / 31, rounded up, the high word.
+        movw    r3, #0x1085
+        movt    r3, #0x0842
         lsr     r1, r1, #3
-        add     r2, r1, #STEPS - 1
-        lsr     r2, r2, #3
-        str     r2, [sp, #PASSES]
-        rsb     r1, r1, #0
-        and     r1, r1, #STEPS - 1
-        mov     r2, #n8_step_bytes
-        adr     r3, \steps
-        mla     entry, r1, r2, r3
+        add     r1, r1, #WORD_MARKS - 1
+        umull   r4, r5, r1, r3
+        mul     r2, r2, r5
+        lsl     r2, r2, #2
+        str     r5, [sp, #WORDS]
+        str     r2, [sp, #PANEL_MARKS]
 
         ldr     r1, [r0, #N8_OFF_IG_CHANNELS]
         ldr     r2, [r0, #N8_OFF_IG_OUT]
@@ -184,10 +190,9 @@ usual   .req lr                 // fewer pixels take the general path: 4, or ~0 
         vstmia  r2, {q0-q1}
     .endif
         ldr     r1, [sp, #CHANNELS]
-        ldr     usual, [sp, #USUAL]
         cmp     r1, #8
-        mvnlo   usual, #0
-        str     usual, [sp, #USUAL]
+        mvnlo   r2, #0
+        strlo   r2, [sp, #USUAL]
         ldr     cursor, [r4, #N8_OFF_IG_ROWS]
         ldr     pixels, [r4, #N8_OFF_IG_PIXELS]
         ldr     out, [sp, #OUT_BASE]
@@ -212,31 +217,20 @@ usual   .req lr                 // fewer pixels take the general path: 4, or ~0 
         vmlal.s8 \sum1, \high, d15
 .endm
 
-.macro  begin_steps2
+// Where a group of such begins.
+.macro  load2
         vld1.8  {d12-d15}, [weights]!
         vld2.16 {d0[], d1[]}, [ptr0]!
 .endm
 
-// Half a step, and the loads that the next one begins with if there are more.
-.macro  half_step2 more
-        multiply2 d0, d1, q2, q3, d2, d3, ptr1
-        add_products q14, q15, q4, q5
-        multiply2 d2, d3, q4, q5, d0, d1, ptr2
-        add_products q8, q9, q2, q3
-        multiply2 d0, d1, q2, q3, d2, d3, ptr3
-        add_products q10, q11, q4, q5
-    .if \more
-        multiply2 d2, d3, q4, q5, d0, d1, ptr0
-        vld1.8  {d12-d15}, [weights]!
-    .else
-        multiply2 d2, d3, q4, q5
-    .endif
-        add_products q12, q13, q2, q3
-.endm
-
-.macro  step2   more
-        half_step2 1
-        half_step2 \more
+// The first three pixels of half a group, and the products of the last one before.
+.macro  half_group2
+        multiply2 d0, d1, q4, q5, d2, d3, ptr1
+        add_products q14, q15, q2, q3
+        multiply2 d2, d3, q2, q3, d0, d1, ptr2
+        add_products q8, q9, q4, q5
+        multiply2 d0, d1, q4, q5, d2, d3, ptr3
+        add_products q10, q11, q2, q3
 .endm
 
 // Four products to a lane: 8 bytes of a pixel in d0-d3, by those of the channels in d8-d15.
@@ -254,62 +248,56 @@ usual   .req lr                 // fewer pixels take the general path: 4, or ~0 
     .endif
 .endm
 
-.macro  load_weights4
+// The accumulators of a tile.
+.macro  accumulate
+        ldrd    weights, taps_left, [sp, #PANEL]
+        ldr     next_marks, [sp, #MARKS]
+        vldmia  sp, {d16-d31}
+        fill    vmov.i32, #0, q2, q3
+
+        // One tap, and one word of its marks.
+1:      ldmia   cursor!, {ptr0, ptr1, ptr2, ptr3}
+        ldr     left, [sp, #WORDS]
+2:      ldr     marks, [next_marks], #4
+        lsls    marks, marks, #1
+        bcs     5f
+
+        // Groups of two products to a lane.
+7:      load2
+        b       4f
+3:      load2
+        add_products q12, q13, q4, q5
+4:      half_group2
+        multiply2 d2, d3, q2, q3, d0, d1, ptr0
+        vld1.8  {d12-d15}, [weights]!
+        add_products q12, q13, q4, q5
+        half_group2
+        lsls    marks, marks, #1
+        multiply2 d2, d3, q2, q3
+        bcc     3b
+        add_products q12, q13, q4, q5
+        beq     6f
+
+        // Groups of four.
+5:      vld4.16 {d0[], d1[], d2[], d3[]}, [ptr0]!
         vld1.8  {d8-d11}, [weights]!
         vld1.8  {d12-d15}, [weights]!
-.endm
-
-.macro  begin_steps4
-        load_weights4
-        vld4.16 {d0[], d1[], d2[], d3[]}, [ptr0]!
-.endm
-
-.macro  step4   more
+        add_products q14, q15, q2, q3
         multiply4 ptr1
         add_products q8, q9, q2, q3
         multiply4 ptr2
         add_products q10, q11, q2, q3
         multiply4 ptr3
         add_products q12, q13, q2, q3
-    .if \more
-        multiply4 ptr0
-        load_weights4
-    .else
+        lsls    marks, marks, #1
         multiply4
-    .endif
-        add_products q14, q15, q2, q3
-.endm
-
-// The accumulators of a tile.
-.macro  accumulate steps, products
-        ldrd    weights, taps_left, [sp, #PANEL]
-        vldmia  sp, {d16-d31}
-    .if \products == 2
-        fill    vmov.i32, #0, q4, q5
-    .endif
-
-        // One tap.
-1:      ldmia   cursor!, {ptr0, ptr1, ptr2, ptr3}
-        ldr     left, [sp, #PASSES]
-        begin_steps\products
-        bx      entry
-2:      begin_steps\products
-\steps:
-        step\products 1
-    .if . - \steps - n8_step_bytes
-        .error  "n8_step_bytes is not the size of a step"
-    .endif
-    .rept   STEPS - 2
-        step\products 1
-    .endr
-        subs    left, left, #1
-        step\products 0
+        bhi     5b
+        bcc     7b
+6:      subs    left, left, #1
         bne     2b
         subs    taps_left, taps_left, #1
         bne     1b
-    .if \products == 2
-        add_products q14, q15, q4, q5
-    .endif
+        add_products q14, q15, q2, q3
 .endm
 
 // To floats: fmul((float) acc'', multiplier[n]). Changes q0 and q1.
@@ -337,7 +325,6 @@ usual   .req lr                 // fewer pixels take the general path: 4, or ~0 
         vld1.8  {d15}, [ptr0], ptr1
         str     ptr0, [sp, #RESIDUAL]
         bl      n8_igemm_4x8_add
-        ldr     usual, [sp, #USUAL]
         add     ptr0, constants, #ROUNDING
         vldmia  ptr0, {q3-q5}
     .endif
@@ -368,34 +355,39 @@ usual   .req lr                 // fewer pixels take the general path: 4, or ~0 
         ldr     r4, [sp, #RESIDUAL_BASE]
         ldr     r5, [sp, #OFFSET]
         ldr     r6, [sp, #CHANNELS]
+        ldr     r7, [sp, #MARKS]
+        ldr     r8, [sp, #PANEL_MARKS]
         add     r1, r1, r2
         add     r3, r3, #\bytes
         add     r4, r4, #8
         add     r5, r5, #32
+        add     r7, r7, r8
         subs    r6, r6, #8
         str     r1, [sp, #PANEL]
         str     r3, [sp, #OUT_BASE]
         str     r4, [sp, #RESIDUAL_BASE]
         str     r5, [sp, #OFFSET]
         str     r6, [sp, #CHANNELS]
+        str     r7, [sp, #MARKS]
 .endm
 
 // A whole kernel, with loops over channel tiles (outer), whose weights serve all pixels, and pixel
 // tiles (inner). The stores move `out`.
-.macro  igemm_4x8 name, to, products=2, residual=0
+.macro  igemm_4x8 name, to, residual=0
 func    n8_igemm_\name
-        begin   .Lsteps\@, \to, \products
+        begin   \to
 .Lchannels\@:
         begin_channels \to
 .Lpixels\@:
-        accumulate .Lsteps\@, \products
+        accumulate
     .ifc \to, f32
         scale_tile
         add     ptr0, constants, #BIAS_F32
         vldmia  ptr0, {q2-q3}
         by_channel vadd.f32, q2, q3
     .endif
-        cmp     pixels, usual
+        ldr     ptr0, [sp, #USUAL]
+        cmp     pixels, ptr0
         blo     .Lgeneral\@
     .ifc \to, s8
         requantize \residual
@@ -432,7 +424,6 @@ func    n8_igemm_\name
     .else
         bl      n8_igemm_4x8_edge32
     .endif
-        ldr     usual, [sp, #USUAL]
         b       .Lnext\@
 endfunc n8_igemm_\name
 .endm
@@ -593,6 +584,4 @@ endfunc n8_igemm_4x8_edge32
 igemm_4x8 s8_s32_neon, s32
 igemm_4x8 s8_f32_neon, f32
 igemm_4x8 s8_s8_neon, s8
-igemm_4x8 s8_s8_neon_depth4, s8, products=4
 igemm_4x8 s8_s8_add_neon, s8, residual=1
-igemm_4x8 s8_s8_add_neon_depth4, s8, products=4, residual=1

@@ -234,7 +234,7 @@ static const char *merit(const struct n8_conv_row *row) {
     if (n8_is_winograd(&row->tile)) {
         return "computes two pixels at once, as weights and input allow";
     }
-    if (row->tile.packing == N8_PACKING_GROUPS) {
+    if (n8_panel_lanes(&row->tile) != 0) {
         return "sums four products in int16 wherever weights and input allow";
     }
     if (row->tile.packing == N8_PACKING_BOTH) {

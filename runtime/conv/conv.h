@@ -105,6 +105,7 @@ struct n8_conv {
     size_t depth;         // bytes or values of one tap, group_in rounded up to the kernel's step
     size_t group_weights; // packed bytes of one group
     size_t group_entries; // entries of one group in each of the epilogue's arrays
+    bool passing;         // weights are packed in each run, which pays for no proof of groups
     bool accumulates;     // kernels leave int32 accumulators in scratch memory, for these:
     n8_output_fn *output;
     n8_dequantize_acc_fn *dequantize;

@@ -94,9 +94,9 @@ static void plan_unfolding(struct n8_conv *conv) {
     conv->igemm.window = n8_round_up(n8_add(depth, N8_LINE_PIECE), N8_ALIGN_PART);
 }
 
-// Marks of a panel, one for each group of its taps.
+// Bytes of the marks of a panel, those of each of its taps.
 static size_t panel_marks(const struct n8_conv *conv) {
-    return n8_mul(conv->taps, n8_panel_groups(&conv->row->tile, conv->depth));
+    return n8_mul(conv->taps, n8_panel_marks(&conv->row->tile, conv->depth));
 }
 
 void n8_conv_plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
@@ -235,42 +235,60 @@ static void pack_bundle(const struct n8_conv *conv, const int8_t *weights, int8_
     }
 }
 
-// (11) of a quarter of a panel's channels in a group, which has two blocks of kr bytes of each
-// channel: whether any of the four products of a lane add up to int16, whatever the input.
-static bool is_deep(const struct n8_conv *conv, const int8_t *quarter) {
+// (11) of some channels of a panel in a group, which has four products for each lane: whether any
+// of them add up to int16, whatever the input.
+static bool is_deep(const struct n8_conv *conv, const int8_t *group, size_t first, size_t count) {
     const struct n8_tile *tile = &conv->row->tile;
     const int32_t up = conv->in_hi > 0 ? conv->in_hi : 0, down = conv->in_lo < 0 ? -conv->in_lo : 0;
-    const size_t lanes = tile->kr / 2, count = tile->nr / N8_MARKED * lanes;
-    bool fits = true;
-    for (size_t i = 0; i < count && fits; i++) {
-        const size_t at = i / lanes * tile->kr + i % lanes, next = tile->nr * tile->kr;
-        const int32_t w[] = {quarter[at], quarter[at + lanes], quarter[next + at],
-                             quarter[next + at + lanes]};
-        int32_t above = 0, below = 0; // their sums, apart by sign
-        for (size_t k = 0; k < sizeof w / sizeof w[0]; k++) {
-            above += w[k] > 0 ? w[k] : 0;
-            below -= w[k] < 0 ? w[k] : 0;
+    const size_t lanes = n8_panel_lanes(tile);
+    for (size_t n = first; n < first + count; n++) {
+        for (size_t i = 0; i < lanes; i++) {
+            int32_t above = 0, below = 0; // sums of the weights of a lane, apart by sign
+            for (size_t k = 0; k < 4; k++) {
+                const int8_t w = group[n8_panel_at(tile, n, i + k * lanes)];
+                above += w > 0 ? w : 0;
+                below -= w < 0 ? w : 0;
+            }
+            if (above * up + below * down > INT16_MAX || above * down + below * up > -INT16_MIN) {
+                return false;
+            }
         }
-        fits = above * up + below * down <= INT16_MAX && above * down + below * up <= -INT16_MIN;
     }
-    return fits;
+    return true;
+}
+
+// The marks of group i of a tap, of all that it has; `proves` unless it has no four products.
+static void mark(const struct n8_conv *conv, const int8_t *group, bool proves, size_t i,
+                 void *marks) {
+    const struct n8_tile *tile = &conv->row->tile;
+    if (tile->packing == N8_PACKING_GROUPS) {
+        const size_t part = tile->nr / N8_MARKED;
+        uint8_t *byte = (uint8_t *)marks + i;
+        *byte = 0;
+        for (size_t q = 0; q < N8_MARKED && proves; q++) {
+            *byte |= (uint8_t)(is_deep(conv, group, q * part, part) << q);
+        }
+        return;
+    }
+    uint32_t *word = (uint32_t *)marks + i / N8_WORD_MARKS;
+    const size_t place = i % N8_WORD_MARKS;
+    const bool last = place + 1 == N8_WORD_MARKS || i + 1 == n8_panel_groups(tile, conv->depth);
+    const uint32_t deep = proves && is_deep(conv, group, 0, tile->nr);
+    *word = (place == 0 ? 0 : *word) | (2 * deep + last) << (N8_WORD_MARKS - 1 - place);
 }
 
 // The marks of a group's packed panels, which lie after them.
 static void mark_group(const struct n8_conv *conv, int8_t *packed) {
     const struct n8_tile *tile = &conv->row->tile;
-    const size_t blocks = conv->depth / tile->kr, block = tile->nr * tile->kr;
-    int8_t *mark = packed + conv->igemm.marks;
-    const int8_t *end = mark;
-    while (n8_panel_groups(tile, conv->depth) != 0 && packed < end) {
-        for (size_t i = 0; i < blocks; i += 2, mark++) {
-            const size_t count = blocks - i < 2 ? 1 : 2;
-            *mark = 0;
-            for (size_t q = 0; q < N8_MARKED && count == 2; q++) {
-                *mark |= (int8_t)(is_deep(conv, packed + q * (block / N8_MARKED)) << q);
-            }
-            packed += count * block;
+    const size_t groups = n8_panel_groups(tile, conv->depth), group = 4 * n8_panel_lanes(tile);
+    const int8_t *end = packed + conv->igemm.marks;
+    int8_t *marks = packed + conv->igemm.marks;
+    for (; groups != 0 && packed < end; packed += conv->depth * tile->nr) {
+        for (size_t i = 0; i < groups; i++) {
+            const bool proves = (i + 1) * group <= conv->depth && !conv->passing;
+            mark(conv, packed + i * group * tile->nr, proves, i, marks);
         }
+        marks += n8_panel_marks(tile, conv->depth);
     }
 }
 

@@ -12,6 +12,7 @@
 #define RUNS_CHANNELS_BY_2  2
 #define RUNS_CHANNELS_BY_4  4
 #define RUNS_GROUPS         1
+#define RUNS_GROUPS_BY_4    4
 #define RUNS_BOTH           1
 #define RUNS_WINOGRAD       2
 #define RUNS_WINOGRAD_PAIRS 1

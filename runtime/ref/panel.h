@@ -15,6 +15,7 @@ static inline size_t n8_panel_step(const struct n8_tile *tile) {
     case N8_PACKING_WINOGRAD:
         return 2 * tile->kr;
     case N8_PACKING_CHANNELS_BY_4:
+    case N8_PACKING_GROUPS_BY_4:
         return 4 * tile->kr;
     case N8_PACKING_CHANNELS:
     case N8_PACKING_GROUPS:
@@ -25,9 +26,25 @@ static inline size_t n8_panel_step(const struct n8_tile *tile) {
     }
 }
 
+// Lanes of int16 of a channel, each of which sums four products of a group; 0 without groups.
+static inline size_t n8_panel_lanes(const struct n8_tile *tile) {
+    return tile->packing == N8_PACKING_GROUPS        ? tile->kr / 2
+           : tile->packing == N8_PACKING_GROUPS_BY_4 ? tile->kr
+                                                     : 0;
+}
+
 // Groups of a tap, each with its mark.
 static inline size_t n8_panel_groups(const struct n8_tile *tile, size_t depth) {
-    return tile->packing == N8_PACKING_GROUPS ? (depth / tile->kr + 1) / 2 : 0;
+    const size_t group = 4 * n8_panel_lanes(tile);
+    return group == 0 ? 0 : (depth + group - 1) / group;
+}
+
+// Bytes of its marks.
+static inline size_t n8_panel_marks(const struct n8_tile *tile, size_t depth) {
+    const size_t groups = n8_panel_groups(tile, depth);
+    return tile->packing == N8_PACKING_GROUPS_BY_4
+               ? (groups + N8_WORD_MARKS - 1) / N8_WORD_MARKS * sizeof(uint32_t)
+               : groups;
 }
 
 static inline bool n8_is_winograd(const struct n8_tile *tile) {

@@ -62,21 +62,35 @@ static int32_t igemm_reach(const struct n8_tile *tile, struct igemm_size size,
     return reach;
 }
 
+// The mark of a group in the order GROUPS_BY_4, in place of the 1 after those before it.
+static void place_bit(uint32_t *words, size_t i, bool deep) {
+    uint32_t *word = words + i / N8_WORD_MARKS;
+    *word = i % N8_WORD_MARKS == 0 ? 0x80000000 : *word;
+    *word ^= (deep ? 1U : 3U) << (30 - i % N8_WORD_MARKS);
+}
+
 // The marks of groups, all alike or of both kinds, and weights of which they are true.
 static const uint8_t *place_marks(struct rng *rng, const struct n8_tile *tile,
                                   struct igemm_size size, int8_t *weights) {
-    const size_t group = 2 * tile->kr, groups = (size.depth + group - 1) / group;
-    const size_t count = round_up(size.channels, tile->nr) / tile->nr * size.taps * groups;
-    const uint32_t all = (1 << N8_MARKED) - 1;
-    uint8_t *deep = guard_place(rng, REGION_DEEP, count);
+    const bool bits = tile->packing == N8_PACKING_GROUPS_BY_4;
+    const size_t group = (bits ? 4U : 2U) * tile->kr, groups = (size.depth + group - 1) / group;
+    const size_t taps = round_up(size.channels, tile->nr) / tile->nr * size.taps;
+    const size_t words = (groups + N8_WORD_MARKS - 1) / N8_WORD_MARKS;
+    const size_t parts = bits ? 1 : N8_MARKED;
+    const uint32_t all = (1U << parts) - 1;
+    uint8_t *deep = guard_place(rng, REGION_DEEP, taps * (bits ? 4 * words : groups));
     const uint32_t kind = rng_below(rng, 4);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < taps * groups; i++) {
         const size_t panel = i / (size.taps * groups), t = i / groups % size.taps;
         const size_t from = i % groups * group;
         const bool whole = size.depth - from >= group;
-        deep[i] = (uint8_t)(!whole ? 0 : kind < 2 ? kind * all : rng_below(rng, all + 1));
+        const uint32_t marks = !whole ? 0 : kind < 2 ? kind * all : rng_below(rng, all + 1);
+        if (bits)
+            place_bit((uint32_t *)(void *)deep + i / groups * words, i % groups, marks != 0);
+        else
+            deep[i] = (uint8_t)marks;
         for (size_t part = 0; part < tile->nr; part++) {
-            if ((deep[i] >> part * N8_MARKED / tile->nr & 1) == 0)
+            if ((marks >> part * parts / tile->nr & 1) == 0)
                 continue;
             const size_t n = panel * tile->nr + part;
             for (size_t k = from; k < from + group; k++)
@@ -123,7 +137,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         data_lowest(rng, &weights[weight_at(tile, size.taps, size.depth, n, t, k)],
                     context->kernel->geometry.products);
     }
-    const bool groups = tile->packing == N8_PACKING_GROUPS;
+    const bool groups = n8_panel_lanes(tile) != 0;
     const uint8_t *deep = groups ? place_marks(rng, tile, size, weights) : NULL;
     for (size_t n = size.channels; n < padded && !winograd; n++) {
         for (size_t t = 0; t < size.taps; t++) {
@@ -222,7 +236,7 @@ void cases_n8_igemm_fn(struct context *context) {
     // Depths and taps beyond what a kernel may take in one piece, and with what is left of one.
     static const struct igemm_size long_sums[] = {{5, 6, 2, 272},  {3, 5, 1, 528}, {5, 6, 25, 32},
                                                   {6, 3, 300, 16}, {9, 9, 3, 20},  {8, 17, 2, 28},
-                                                  {17, 3, 1, 44}};
+                                                  {17, 3, 1, 44},  {4, 9, 2, 248}};
     for (size_t i = 0; i < ROUNDS * (sizeof long_sums / sizeof long_sums[0]); i++) {
         struct igemm_size size = long_sums[i / ROUNDS];
         size.depth = round_up(size.depth, unit);

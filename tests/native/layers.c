@@ -461,6 +461,7 @@ static void check_winograd_reach(void) {
         layer.int16_depth = 2;
         layer.winograd = 0;
         layer.acc_bound = bound_of(&layer);
+        layer.core = N8_CORE_ANY;
         layer.in_zero_point = -128;
         layer.epilogue.type = N8_TYPE_S8;
         layer.epilogue.residual_scale = i % 2 == 0 ? 0.0f : 0.3f;

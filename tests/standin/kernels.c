@@ -72,11 +72,13 @@ CHANNELS_KERNEL(n8_igemm_s8_f32_standin_pixel, 1, 16, 16, TO_F32)
 CHANNELS_KERNEL(n8_igemm_s8_s32_standin_in_order, 2, 8, 8, TO_S32)
 CHANNELS_KERNEL(n8_igemm_s8_s8_absent, 2, 8, 8, TO_S8)
 
-// 6x10c4: [channels / 10][taps][depth / 16][4][10][4]. The four products of a lane are summed in
-// int16, which wraps where they were not proved to fit.
+// 6x10c4: [channels / 10][taps][depth / 16][4][10][4]. Four products of a lane are summed in int16,
+// which wraps where they were not proved to fit; with marks, two in other groups.
 void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
-    enum { MR = 6, NR = 10, KR = 4, DEEP = 4 };
+    enum { MR = 6, NR = 10, KR = 4, DEEP = 4, MARKS = 31 };
     const int8_t *panel = args->weights;
+    const size_t groups = args->depth / (DEEP * KR), words = (groups + MARKS - 1) / MARKS;
+    const uint32_t *marks = (const uint32_t *)(const void *)args->deep;
     for (size_t n = 0; n < args->channels; n += NR) {
         for (size_t p = 0; p < args->pixels; p++) {
             const int8_t *const *rows = args->rows + p / MR * args->taps * MR + p % MR;
@@ -87,11 +89,17 @@ void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
                 for (size_t k = 0; k < args->depth; k += DEEP * KR, w += DEEP * NR * KR) {
                     for (size_t lane = 0; lane < NR * KR; lane++) {
                         uint16_t lanes = 0;
+                        const size_t group = k / (DEEP * KR);
+                        const bool deep =
+                            !marks || marks[t * words + group / MARKS] << group % MARKS >> 31;
                         for (size_t d = 0; d < DEEP; d++) {
                             const int8_t x = rows[t * MR][k + d * KR + lane % KR];
                             lanes = (uint16_t)(lanes + x * w[d * NR * KR + lane]);
+                            if (d == DEEP - 1 || (d == 1 && !deep)) {
+                                sums[lane / KR] += (int16_t)lanes;
+                                lanes = 0;
+                            }
                         }
-                        sums[lane / KR] += (int16_t)lanes;
                     }
                 }
             }
@@ -99,13 +107,18 @@ void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
                 finish(args, TO_S8, p, n + j, sums[j]);
         }
         panel += args->taps * args->depth * NR;
+        marks = marks ? marks + args->taps * words : NULL;
     }
 }
 
-// 4x6c8 with marks: [channels / 6][taps][depth / 8][6][8]. Four or two products of a lane are
-// summed in int16, which wraps.
+void n8_igemm_s8_s8_standin_groups(const struct n8_igemm_args *args) {
+    n8_igemm_s8_s8_standin_proved(args);
+}
+
+// 4x12c8 with marks of three channels: [channels / 12][taps][depth / 8][12][8]. Four or two
+// products of a lane are summed in int16, which wraps.
 void n8_igemm_s8_f32_standin_groups(const struct n8_igemm_args *args) {
-    enum { MR = 4, NR = 6, KR = 8, LANES = KR / 2 };
+    enum { MR = 4, NR = 12, KR = 8, LANES = KR / 2 };
     const size_t blocks = args->depth / KR, groups = (blocks + 1) / 2;
     for (size_t n = 0; n < args->channels; n++) {
         const int8_t *panel = args->weights + n / NR * NR * args->taps * args->depth;
@@ -120,8 +133,8 @@ void n8_igemm_s8_f32_standin_groups(const struct n8_igemm_args *args) {
                     const size_t block = k / KR, place = (t * blocks + block) * NR + n % NR;
                     lane = (int16_t)(lane + rows[t * MR][k] * panel[place * KR + k % KR]);
                     const bool last = k + LANES >= args->depth;
-                    if (k % KR >= LANES &&
-                        (block % 2 != 0 || last || !deep[t * groups + block / 2])) {
+                    if (k % KR >= LANES && (block % 2 != 0 || last ||
+                                            !(deep[t * groups + block / 2] >> n % NR / 3 & 1))) {
                         sum += lane;
                         lane = 0;
                     }

@@ -122,14 +122,12 @@ def test_a_model_shows_what_fitting_memory_costs(tmp_path):
     assert "winograd_gemm_s32_neon" in row
 
 
-def test_a_proof_decides_for_a_kernel(strided, tmp_path):
-    aware = neon8.compile_model(*strided, accumulator_aware=True, max_sqnr_loss=100)
-    neon8.save_model(aware, tmp_path / "net.n8")
+def test_groups_of_products_are_proved(strided, tmp_path):
+    neon8.save_model(neon8.compile_model(*strided), tmp_path / "net.n8")
     said = describe(tmp_path / "net.n8", target="armv7", cpu="cortex-a9")
-    assert "sums more products" not in said
-    (row,) = chosen_for(said, "sums as many products in int16 as were proved to fit")
-    assert "int16 depth 4, sums below 2^" in row
-    assert "n8_igemm_s8_s8_neon_depth4" in row.split()
+    why = "sums four products in int16 wherever weights and input allow"
+    (row,) = chosen_for(said, why)
+    assert "n8_igemm_s8_s8_neon" in row.split()
 
 
 def chosen_for(said, why):
