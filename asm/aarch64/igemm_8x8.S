@@ -433,8 +433,10 @@ whole   .req x17                // the bytes of a tap that make up 16 each
         ldp     q18, q19, [sp, #BIAS]
         ldp     q20, q21, [sp, #BIAS]
         ldp     q22, q23, [sp, #BIAS]
-        fill    mov, v16.16b, v24.16b, v26.16b, v28.16b, v30.16b
-        fill    mov, v17.16b, v25.16b, v27.16b, v29.16b, v31.16b
+        ldp     q24, q25, [sp, #BIAS]
+        ldp     q26, q27, [sp, #BIAS]
+        ldp     q28, q29, [sp, #BIAS]
+        ldp     q30, q31, [sp, #BIAS]
 
         ands    whole, depth, #-16
         b.eq    2f
@@ -899,10 +901,10 @@ next    .req x17
         cmp     pixels, #4
         ldp     q20, q22, [sp, #BIAS]
         ldp     q21, q23, [sp, #BIAS + 32]
-        fill    mov, v16.16b, v24.16b, v28.16b
-        fill    mov, v17.16b, v25.16b, v29.16b
-        fill    mov, v18.16b, v26.16b, v30.16b
-        fill    mov, v19.16b, v27.16b, v31.16b
+        ldp     q24, q26, [sp, #BIAS]
+        ldp     q25, q27, [sp, #BIAS + 32]
+        ldp     q28, q30, [sp, #BIAS]
+        ldp     q29, q31, [sp, #BIAS + 32]
         b.ls    2f
 
         // 8 bytes.
