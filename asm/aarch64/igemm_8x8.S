@@ -39,23 +39,25 @@
         registers x, 0, args, ptr0, ptr1, ptr2, ptr3, ptr4, ptr5, ptr6
         registers x, 8, ptr7, weights, panel, cursor, left, depth, taps_left, taps
         registers x, 16, channels, link
-        registers x, 19, pixels, out_base, out, out_stride, offset
-        registers x, 24, residual, residual_base, residual_stride
-        registers w, 27, small, zero_point
-        // zero_point: its lowest bit; bits 1 and 2: whether lo and hi clamp; from bit 3 on: kind; the
-        // sign: s8_s8 of small values
+        registers x, 19, pixels, after, out, out_stride, offset
+        registers x, 24, residual, upper, residual_stride, by16
+zero_point .req w28
+        // zero_point: its lowest bit; bits 1 and 2: whether lo and hi clamp; bits 3 to 6: kind; bit 7:
+        // whether values are small; bit 8: and sums begin with the bits of 1.5 * 2^23; bit 9: s8_s8
+        // of small values; bit 31: a full tile of them.  after, upper, by16: for in-order cores
 kind    .req w6                 // of a kernel as it begins
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
 // Places on the stack, 16 bytes each if nothing else is said.
-#define FRAME           304
+#define FRAME           320
 #define BIAS            144     // 64 bytes: the first sums; packed: of 2 pixels and 2 channels each
 #define MAGIC           208     // 1.5 * 2^23
 #define ROUNDING        224     // 1.5 * 2^23, and the zero point if it is even
 #define ZERO_POINT      240
 #define LO              256
 #define HI              272
-#define START           288     // integers: the bits of 1.5 * 2^23 where values are small, or 0
+#define START           288     // integers: the bits of 1.5 * 2^23 where sums begin with them, or 0
+#define STEPS           304     // 8 bytes: how many times 8 bytes a tap has before its last 4 or 8
 
 // The sums as vectors of words: of channels 0-3, of 4-7, all, and all but the first four.
 #define LOW_SUMS  v16.4s, v18.4s, v20.4s, v22.4s, v24.4s, v26.4s, v28.4s, v30.4s
@@ -531,108 +533,178 @@ whole   .req x17                // the bytes of a tap that make up 16 each
 // a load of what is multiplied some 16 products later, be it of the next tap, and weights come in
 // two halves; the upper one would wait for the lower if it followed at once. When 8 bytes begin,
 // v0-v6, v8 and v9 are there, and v7 is next: its place is the branch's.
-// After the last tap, what is loaded are the first weights and, where another tile of pixels follows,
-// its first rows. Then a full tile of small values goes on there: in its epilogue v12 holds the magic
-// number, v13 that for rounding, v14 and v15 the multipliers, from the first tile of the panel on, and
-// stores begin beside the next tile's first sums. Any other tile begins anew.
-        registers x, 5, upper, by16
-        // upper: the upper halves of weights
+// After the last tap, what is loaded are the first weights and rows of the next tile, be it of the
+// next panel. Then a full tile of small values goes on there: in its epilogue v12 holds lo, v13 the
+// number for rounding, v14 and v15 the multipliers, from the first tile of the panel on, and the
+// next tile's first sums are loaded meanwhile. Any other tile begins anew.
+// Such a core converts as fast as it subtracts: no sum begins with the bits of 1.5 * 2^23.
 next    .req x17
 
         // The second 4 of 8 bytes, while the first ones of the next 8 are loaded.
-.macro  second_dots with, with1, with2
-        dots    0, 1, 16, 17, v10, v11, "ldr d8, [weights]", "ldr d0, [ptr0], #8"
-        dots    1, 1, 18, 19, v10, v11, "ldr d9, [weights, #16]", "ldr d1, [ptr1], #8"
-        dots    2, 1, 20, 21, v10, v11, "add weights, weights, #8", "ldr d2, [ptr2], #8"
-        dots    3, 1, 22, 23, v10, v11, "\with", "ldr d3, [ptr3], #8"
-        dots    4, 1, 24, 25, v10, v11, "ld1 {v8.d}[1], [weights], #8", "ldr d4, [ptr4], #8"
-        dots    5, 1, 26, 27, v10, v11, "add weights, weights, #8", "ldr d5, [ptr5], #8"
-        dots    6, 1, 28, 29, v10, v11, "ld1 {v9.d}[1], [weights], #8", "ldr d6, [ptr6], #8"
-        dots    7, 1, 30, 31, v10, v11, "\with1", "\with2"
+.macro  second_dots with0, with1, with2, with3, with4
+        dots    0, 1, 16, 17, v10, v11, "ldr d8, [weights], #16", "ldr d0, [ptr0], #8"
+        dots    1, 1, 18, 19, v10, v11, "ldr d9, [weights], #16", "ldr d1, [ptr1], #8"
+        dots    2, 1, 20, 21, v10, v11, "\with0", "ldr d2, [ptr2], #8"
+        dots    3, 1, 22, 23, v10, v11, "ld1 {v8.d}[1], [upper], by16", "ldr d3, [ptr3], #8"
+        dots    4, 1, 24, 25, v10, v11, "ld1 {v9.d}[1], [upper], by16", "ldr d4, [ptr4], #8"
+        dots    5, 1, 26, 27, v10, v11, "\with1", "ldr d5, [ptr5], #8"
+        dots    6, 1, 28, 29, v10, v11, "\with2", "ldr d6, [ptr6], #8"
+        dots    7, 1, 30, 31, v10, v11, "\with3", "\with4"
 .endm
 
-        // Whether a tile is such a one: then negative.
-.macro  last_dots
-        second_dots "cmp pixels, #8", "ccmp channels, #7, #0, hs", "ccmp zero_point, #0, #0, hi"
+        // The first 4 of 8 bytes, with what there is to do meanwhile.
+.macro  first_dots with1, with2, with3, with4, with5, with6, with7, with8, with9, with10, with11
+        dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr d10, [weights], #16"
+        dots    1, 0, 18, 19, v8, v9, "ldr d11, [weights], #16", "\with1"
+        dots    2, 0, 20, 21, v8, v9, "\with2", "ld1 {v10.d}[1], [upper], by16"
+        dots    3, 0, 22, 23, v8, v9, "ld1 {v11.d}[1], [upper], by16", "\with3"
+        dots    4, 0, 24, 25, v8, v9, "\with4", "\with5"
+        dots    5, 0, 26, 27, v8, v9, "\with6", "\with7"
+        dots    6, 0, 28, 29, v8, v9, "\with8", "\with9"
+        dots    7, 0, 30, 31, v8, v9, "\with10", "\with11"
 .endm
 
-        // The rows that follow a tap: of the next one, of the next tile, or, after the last one, of the
-        // tap itself.
-.macro  find_next
-        sub     next, cursor, taps, lsl #6
-        cmp     pixels, #8
-        ccmp    taps_left, #1, #0, ls
-        csel    next, next, cursor, eq
-        subs    taps_left, taps_left, #1
-.endm
+        // The rows that follow a tap: of the next one, of the next tile or, after the last one of a
+        // panel, of the first. In parts, for places beside products.
+#define BESIDE(...)     QUOTE(__VA_ARGS__)
+#define FIRST_ROWS      BESIDE(ldr next, [args, #N8_OFF_IG_ROWS])
+#define IS_LAST_TILE    "cmp pixels, #8"
+#define IS_LAST_TAP     "ccmp taps_left, #1, #0, ls"
+#define ROWS_THEN       "csel next, next, cursor, eq"
+#define STEPS_OF_TAP    BESIDE(ldr left, [sp, #STEPS])
 
-        // The end of a full tile of small values, and the first sums of the next.
-.macro  finish_small
-        fsub    v16.4s, v16.4s, v12.4s
-        add     left, sp, #ZERO_POINT
-        fsub    v17.4s, v17.4s, v12.4s
-        ld1r    {v10.8h}, [left]
-        fsub    v18.4s, v18.4s, v12.4s
-        add     left, sp, #LO
-        fsub    v19.4s, v19.4s, v12.4s
-        ld1r    {v11.16b}, [left]
-        fsub    v20.4s, v20.4s, v12.4s
-        mov     weights, out
-        fsub    v21.4s, v21.4s, v12.4s
-        add     taps_left, out, out_stride
-        fsub    v22.4s, v22.4s, v12.4s
-        lsl     left, out_stride, #1
-        fsub    v23.4s, v23.4s, v12.4s
-        add     out, out, out_stride, lsl #3
-        each    fsub, v12.4s, v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, v30.4s, v31.4s
-        each_half fmul, v14, v15
-        each    fadd, v13.4s, ALL_SUMS
-        join_halves
-        tbz     zero_point, #0, 10f
-        add_zero_point v10
-10:     sqxtn   v16.8b, v16.8h
-        ldr     d17, [sp, #BIAS + 16]
-        sqxtn   v20.8b, v20.8h
-        ldr     next, [sp, #BIAS + 24]
-        sqxtn   v24.8b, v24.8h
-        sqxtn   v28.8b, v28.8h
-        sqxtn2  v16.16b, v18.8h
-        sqxtn2  v20.16b, v22.8h
-        ldr     d18, [sp, #BIAS]
-        ins     v17.d[1], next
-        sqxtn2  v24.16b, v26.8h
-        ldr     next, [sp, #BIAS + 8]
-        sqxtn2  v28.16b, v30.8h
+        // The limits of four pixels, whose bytes lie in v10 and v11, and beside it `with`.
+.macro  limit_small with
         tbz     zero_point, #1, 10f
-        each    smax, v11.16b, v16.16b, v20.16b, v24.16b, v28.16b
-10:     tbz     zero_point, #2, 10f
-        ldr     q10, [sp, #HI]
-        each    smin, v10.16b, v16.16b, v20.16b, v24.16b, v28.16b
-10:     st1     {v16.8b}, [weights], left
-        mov     v19.16b, v17.16b
-        st1     {v16.d}[1], [taps_left], left
-        mov     v21.16b, v17.16b
-        st1     {v20.8b}, [weights], left
-        ins     v18.d[1], next
-        mov     v23.16b, v17.16b
-        st1     {v20.d}[1], [taps_left], left
-        mov     v25.16b, v17.16b
-        st1     {v24.8b}, [weights], left
-        mov     v27.16b, v17.16b
-        st1     {v24.d}[1], [taps_left], left
-        mov     v29.16b, v17.16b
-        st1     {v28.8b}, [weights]
-        mov     v31.16b, v17.16b
-        st1     {v28.d}[1], [taps_left]
-        mov     v16.16b, v18.16b
+        smax    v10.16b, v10.16b, v12.16b
+        smax    v11.16b, v11.16b, v12.16b
+10:     \with
+        tbz     zero_point, #2, 10f
+        ldr     q7, [sp, #HI]
+        smin    v10.16b, v10.16b, v7.16b
+        smin    v11.16b, v11.16b, v7.16b
+        ldr     q7, [sp, #ZERO_POINT]
+10:
+.endm
+
+        // The end of a full tile of small values, and the first sums of the next. First pixels 0-3,
+        // then 4-7, beside which those of 0-3 begin anew.
+.macro  finish_small
+        scvtf   v16.4s, v16.4s
+        cmp     pixels, #8
+        scvtf   v18.4s, v18.4s
+        ccmp    channels, #16, #0, ls
+        scvtf   v20.4s, v20.4s
+        add     left, offset, #32
+        scvtf   v22.4s, v22.4s
+        csel    offset, left, offset, hs
+        scvtf   v17.4s, v17.4s
+        ldr     left, [args, #N8_OFF_IG_BIAS]
+        scvtf   v19.4s, v19.4s
+        add     taps_left, sp, #ZERO_POINT
+        scvtf   v21.4s, v21.4s
+        ld1r    {v7.8h}, [taps_left]
+        scvtf   v23.4s, v23.4s
+        add     left, left, offset
+        fmul    v16.4s, v16.4s, v14.4s
+        mov     panel, after
+        fmul    v18.4s, v18.4s, v14.4s
+        mul     after, taps, depth
+        fmul    v20.4s, v20.4s, v14.4s
         sub     pixels, pixels, #8
-        mov     v20.16b, v18.16b
-        mov     weights, panel
-        mov     v22.16b, v18.16b
-        mov     taps_left, taps
-        mov     v24.16b, v18.16b
+        fmul    v22.4s, v22.4s, v14.4s
+        cmp     pixels, #8
+        fmul    v17.4s, v17.4s, v15.4s
+        cset    taps_left, hs
+        fmul    v19.4s, v19.4s, v15.4s
+        ccmp    channels, #16, #0, ls
+        fmul    v21.4s, v21.4s, v15.4s
+        add     after, panel, after, lsl #3
+        fmul    v23.4s, v23.4s, v15.4s
+        csel    after, after, panel, hs
+        fadd    v16.4s, v16.4s, v13.4s
+        bfi     zero_point, w14, #31, #1
+        fadd    v17.4s, v17.4s, v13.4s
+        ldr     next, [left, #8]
+        fadd    v18.4s, v18.4s, v13.4s
+        ldr     taps_left, [left, #24]
+        each    fadd, v13.4s, v19.4s, v20.4s, v21.4s, v22.4s, v23.4s
+        uzp1    v16.8h, v16.8h, v17.8h
+        uzp1    v18.8h, v18.8h, v19.8h
+        uzp1    v20.8h, v20.8h, v21.8h
+        uzp1    v22.8h, v22.8h, v23.8h
+        tbz     zero_point, #0, 10f
+        each    sqadd, v7.8h, v16.8h, v18.8h, v20.8h, v22.8h
+10:     sqxtn   v10.8b, v16.8h
+        ldr     d17, [left, #16]
+        sqxtn   v11.8b, v20.8h
+        ldr     d19, [left, #16]
+        scvtf   v24.4s, v24.4s
+        ldr     d21, [left, #16]
+        sqxtn2  v10.16b, v18.8h
+        ldr     d23, [left, #16]
+        sqxtn2  v11.16b, v22.8h
+        ins     v17.d[1], taps_left
+        scvtf   v26.4s, v26.4s
+        limit_small "scvtf v28.4s, v28.4s"
+        ldr     d16, [left]
+        scvtf   v30.4s, v30.4s
+        ins     v19.d[1], taps_left
+        scvtf   v25.4s, v25.4s
+        ldr     d18, [left]
+        scvtf   v27.4s, v27.4s
+        ins     v21.d[1], taps_left
+        scvtf   v29.4s, v29.4s
+        ldr     d20, [left]
+        scvtf   v31.4s, v31.4s
+        ins     v23.d[1], taps_left
+        fmul    v24.4s, v24.4s, v14.4s
+        st1     {v10.8b}, [out], out_stride
+        fmul    v26.4s, v26.4s, v14.4s
+        ins     v16.d[1], next
+        fmul    v28.4s, v28.4s, v14.4s
+        st1     {v10.d}[1], [out], out_stride
+        fmul    v30.4s, v30.4s, v14.4s
+        ldr     d22, [left]
+        fmul    v25.4s, v25.4s, v15.4s
+        st1     {v11.8b}, [out], out_stride
+        fmul    v27.4s, v27.4s, v15.4s
+        ins     v18.d[1], next
+        fmul    v29.4s, v29.4s, v15.4s
+        st1     {v11.d}[1], [out], out_stride
+        fmul    v31.4s, v31.4s, v15.4s
+        ins     v20.d[1], next
+        each    fadd, v13.4s, v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, v30.4s, v31.4s
+        uzp1    v24.8h, v24.8h, v25.8h
+        ins     v22.d[1], next
+        uzp1    v26.8h, v26.8h, v27.8h
+        ldr     d25, [left, #16]
+        uzp1    v28.8h, v28.8h, v29.8h
+        ldr     d27, [left, #16]
+        uzp1    v30.8h, v30.8h, v31.8h
+        ldr     d29, [left, #16]
+        tbz     zero_point, #0, 10f
+        each    sqadd, v7.8h, v24.8h, v26.8h, v28.8h, v30.8h
+10:     sqxtn   v10.8b, v24.8h
+        ldr     d31, [left, #16]
+        sqxtn   v11.8b, v28.8h
+        ins     v25.d[1], taps_left
+        mov     v24.16b, v16.16b
+        ins     v27.d[1], taps_left
+        sqxtn2  v10.16b, v26.8h
+        ins     v29.d[1], taps_left
+        sqxtn2  v11.16b, v30.8h
+        ins     v31.d[1], taps_left
+        mov     v26.16b, v16.16b
+        limit_small "mov v28.16b, v16.16b"
         cmp     pixels, #4
-        fill    mov, v18.16b, v26.16b, v28.16b, v30.16b
+        st1     {v10.8b}, [out], out_stride
+        mov     v30.16b, v16.16b
+        st1     {v10.d}[1], [out], out_stride
+        mov     taps_left, taps
+        st1     {v11.8b}, [out], out_stride
+        ldr     left, [sp, #STEPS]
+        st1     {v11.d}[1], [out], out_stride
 .endm
 
         // The first and the second 4 of 8 bytes of a short tile: 2 pixels or 4.
@@ -655,8 +727,6 @@ next    .req x17
 
         // Where a tap begins, its operands are waited for: there is one such tile at most.
 .macro  sums_short rows
-        add     upper, weights, #8
-        mov     by16, #16
 1:      ldp     ptr0, ptr1, [cursor]
         ldr     d8, [weights], #16
         ldr     d9, [weights], #16
@@ -696,6 +766,8 @@ next    .req x17
 
 .macro  sums_dotprod_a55
         ldp     q16, q17, [sp, #BIAS]
+        add     upper, weights, #8
+        mov     by16, #16
         // What 7 x 7 and 14 x 14 leave.
         cmp     pixels, #4
         b.hi    8f
@@ -711,34 +783,43 @@ next    .req x17
         b       6f
 8:
         ldr     left, [args, #N8_OFF_IG_MULTIPLIER]
-        ldp     q12, q13, [sp, #MAGIC]
+        ldr     q13, [sp, #ROUNDING]
         add     left, left, offset
         ldp     q14, q15, [left]
+        ldr     q12, [sp, #LO]
         ldr     ptr0, [cursor]
-        ldr     d8, [weights]
+        cmp     pixels, #8
+        ccmp    channels, #8, #0, hs
+        mul     after, taps, depth
+        cset    left, hs
+        cmp     pixels, #8
+        ccmp    channels, #16, #0, ls
+        and     left, left, x28, lsr #9
+        bfi     zero_point, w12, #31, #1
+        add     after, panel, after, lsl #3
+        csel    after, after, panel, hs
+        ldr     d8, [weights], #16
         ldr     ptr1, [cursor, #8]
         mov     v18.16b, v16.16b
-        ldr     d9, [weights, #16]
+        ldr     d9, [weights], #16
         mov     v19.16b, v17.16b
         ldr     ptr2, [cursor, #16]
         mov     v20.16b, v16.16b
         ldr     d0, [ptr0], #8
         mov     v21.16b, v17.16b
         ldr     ptr3, [cursor, #24]
-        add     weights, weights, #8
         ldr     d1, [ptr1], #8
         mov     v22.16b, v16.16b
-        ld1     {v8.d}[1], [weights], #8
+        ld1     {v8.d}[1], [upper], by16
         mov     v23.16b, v17.16b
         ldr     ptr4, [cursor, #32]
         mov     v24.16b, v16.16b
         ldr     d2, [ptr2], #8
         mov     v25.16b, v17.16b
         ldr     ptr5, [cursor, #40]
-        add     weights, weights, #8
         ldr     d3, [ptr3], #8
         mov     v26.16b, v16.16b
-        ld1     {v9.d}[1], [weights], #8
+        ld1     {v9.d}[1], [upper], by16
         mov     v27.16b, v17.16b
         ldr     ptr6, [cursor, #48]
         mov     v28.16b, v16.16b
@@ -750,67 +831,79 @@ next    .req x17
         mov     v31.16b, v17.16b
         ldr     d6, [ptr6], #8
         add     cursor, cursor, #64
+        ldr     left, [sp, #STEPS]
 
-        // One tap: as many times 8 bytes as leave at least 4.
-1:      subs    left, depth, #8
-        b.ls    3f
-2:      dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr d10, [weights]"
-        dots    1, 0, 18, 19, v8, v9, "ldr d11, [weights, #16]", "add weights, weights, #8"
-        dots    2, 0, 20, 21, v8, v9, , "ld1 {v10.d}[1], [weights], #8"
-        dots    3, 0, 22, 23, v8, v9, "add weights, weights, #8", "ld1 {v11.d}[1], [weights], #8"
-        dots    4, 0, 24, 25, v8, v9
-        dots    5, 0, 26, 27, v8, v9
-        dots    6, 0, 28, 29, v8, v9
-        dots    7, 0, 30, 31, v8, v9
-        second_dots "subs left, left, #8"
-        b.hi    2b
+        // One tap: 8 bytes at a time but for its last 8 or 4.
+1:      cbz     left, 13f
+2:      first_dots "sub left, left, #1", FIRST_ROWS, IS_LAST_TILE, IS_LAST_TAP, ROWS_THEN
+        second_dots
+        cbnz    left, 2b
 
-        // The last 8 bytes of a tap; the next pointers are loaded with them.
-3:      b.lo    4f
-        find_next
-        dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr d10, [weights]"
-        dots    1, 0, 18, 19, v8, v9, "ldr d11, [weights, #16]", "add weights, weights, #8"
-        dots    2, 0, 20, 21, v8, v9, "ldr ptr0, [next]", "ld1 {v10.d}[1], [weights], #8"
-        dots    3, 0, 22, 23, v8, v9, "add weights, weights, #8", "ld1 {v11.d}[1], [weights], #8"
-        dots    4, 0, 24, 25, v8, v9, "ldr ptr1, [next, #8]", "ldr ptr2, [next, #16]"
-        dots    5, 0, 26, 27, v8, v9, "ldr ptr3, [next, #24]", "ldr ptr4, [next, #32]"
-        dots    6, 0, 28, 29, v8, v9, "ldr ptr5, [next, #40]", "ldr ptr6, [next, #48]"
-        dots    7, 0, 30, 31, v8, v9, "ldr ptr7, [next, #56]", "csel weights, panel, weights, eq"
-        last_dots
-        add     cursor, cursor, #64
+        // The last 8; the next pointers are loaded with them.
+3:      tbnz    depth, #2, 4f
+        first_dots "subs taps_left, taps_left, #1", "ldr ptr0, [next]", \
+                "csel weights, after, weights, eq", "add upper, weights, #8", \
+                "ldr ptr1, [next, #8]", "ldr ptr2, [next, #16]", "ldr ptr3, [next, #24]", \
+                "ldr ptr4, [next, #32]", "ldr ptr5, [next, #40]", "ldr ptr6, [next, #48]", \
+                "ldr ptr7, [next, #56]"
+        second_dots "add cursor, next, #64", STEPS_OF_TAP
         cbnz    taps_left, 1b
-        b.pl    5f
+        tbz     zero_point, #31, 5f
 12:     finish_small
-        b.ls    11f
-        add     weights, weights, #32
+        b.hi    1b
+        // No tile of more than 4 pixels is left.
+        cbnz    pixels, 11f
+        ldr     left, [args, #N8_OFF_IG_MULTIPLIER]
+        cmp     channels, #16
+        mul     after, taps, depth
+        b.lo    20f
+        ldr     pixels, [args, #N8_OFF_IG_PIXELS]
+        sub     channels, channels, #8
+        ldr     out, [args, #N8_OFF_IG_OUT]
+        add     left, left, offset
+        add     after, panel, after, lsl #3
+        ldp     q14, q15, [left]
+        cmp     pixels, #8
+        ccmp    channels, #16, #0, ls
+        ldr     left, [sp, #STEPS]
+        orr     zero_point, zero_point, #0x80000000
+        add     out, out, offset, lsr #2
+        csel    after, after, panel, hs
         b       1b
-11:     cbz     pixels, 20f
+11:     mov     weights, panel
+        add     upper, panel, #8
         sub     cursor, cursor, #64
         b       9b
 
+        // Nothing before them.
+13:
+        .irp    part, FIRST_ROWS, IS_LAST_TILE, IS_LAST_TAP, ROWS_THEN
+        \part
+        .endr
+        b       3b
+
         // The last 4; each load of a row reads 8.
-4:      find_next
-        dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr ptr0, [next]"
-        dots    1, 0, 18, 19, v8, v9, "ldr ptr1, [next, #8]", "ldr ptr2, [next, #16]"
-        dots    2, 0, 20, 21, v8, v9, "ldr ptr3, [next, #24]", "ldr ptr4, [next, #32]"
-        dots    3, 0, 22, 23, v8, v9, "ldr ptr5, [next, #40]", "ldr ptr6, [next, #48]"
-        dots    4, 0, 24, 25, v8, v9, "ldr ptr7, [next, #56]", "ldr d0, [ptr0], #8"
-        dots    5, 0, 26, 27, v8, v9, "ldr d1, [ptr1], #8", "ldr d2, [ptr2], #8"
-        dots    6, 0, 28, 29, v8, v9, "ldr d3, [ptr3], #8", "ldr d4, [ptr4], #8"
-        dots    7, 0, 30, 31, v8, v9, "ldr d5, [ptr5], #8", "ldr d6, [ptr6], #8"
-        csel    weights, panel, weights, eq
-        ldr     d8, [weights]
-        ldr     d9, [weights, #16]
-        add     weights, weights, #8
-        add     cursor, cursor, #64
-        ld1     {v8.d}[1], [weights], #8
-        add     weights, weights, #8
-        ld1     {v9.d}[1], [weights], #8
+4:      dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr ptr0, [next]"
+        dots    1, 0, 18, 19, v8, v9, "ldr ptr1, [next, #8]", "subs taps_left, taps_left, #1"
+        dots    2, 0, 20, 21, v8, v9, "csel weights, after, weights, eq", "ldr ptr2, [next, #16]"
+        dots    3, 0, 22, 23, v8, v9, "add upper, weights, #8", "ldr ptr3, [next, #24]"
+        dots    4, 0, 24, 25, v8, v9, "ldr d10, [weights], #16", "ldr ptr4, [next, #32]"
+        dots    5, 0, 26, 27, v8, v9, "ldr d11, [weights], #16", "ldr ptr5, [next, #40]"
+        dots    6, 0, 28, 29, v8, v9, "ldr d0, [ptr0], #8", "ld1 {v10.d}[1], [upper], by16"
+        dots    7, 0, 30, 31, v8, v9, "ld1 {v11.d}[1], [upper], by16", "ldr d1, [ptr1], #8"
+        ldr     d2, [ptr2], #8
+        ldr     ptr6, [next, #48]
+        ldr     d3, [ptr3], #8
+        ldr     d4, [ptr4], #8
+        mov     v8.16b, v10.16b
+        ldr     d5, [ptr5], #8
+        mov     v9.16b, v11.16b
+        ldr     d6, [ptr6], #8
+        ldr     ptr7, [next, #56]
+        add     cursor, next, #64
+        ldr     left, [sp, #STEPS]
         cbnz    taps_left, 1b
-        cmp     pixels, #8
-        ccmp    channels, #7, #0, hs
-        ccmp    zero_point, #0, #0, hi
-        b.mi    12b
+        tbnz    zero_point, #31, 12b
 
         // The pointers of the next tap were not there.
 5:      sub     cursor, cursor, #64
@@ -1201,14 +1294,13 @@ taps_at .req x8
 // become floats by a subtraction. For their rounding v10 is loaded early.
 .macro  scale
         ldr     ptr0, [args, #N8_OFF_IG_MULTIPLIER]
-        ldr     q2, [sp, #MAGIC]
-        cbnz    small, 1f
+        ldp     q2, q10, [sp, #MAGIC]
+        tbnz    zero_point, #8, 1f
         call    scale
         b       2f
 1:      add     ptr0, ptr0, offset
         ldp     q0, q1, [ptr0]
         each    fsub, v2.4s, v16.4s, v17.4s, v18.4s, v19.4s
-        ldr     q10, [sp, #ROUNDING]
         each    fsub, v2.4s, LATE_SUMS
         each_half fmul, v0, v1
 2:
@@ -1269,7 +1361,7 @@ taps_at .req x8
 // Bounds: n8_igemm_8x8_round and what follows it saturate, so nothing wraps and the clamp will see
 //   the right side. Small values and the zero point together fit 16 bits.
 .macro  round8
-        cbnz    small, 1f
+        tbnz    zero_point, #7, 1f
         call    round
         b       2f
 1:      each    fadd, v10.4s, ALL_SUMS
@@ -1330,7 +1422,7 @@ taps_at .req x8
         ld1r    {v1.2d}, [ptr0], #8
         ld1r    {v2.2d}, [ptr0], #8
         ld1r    {v3.2d}, [ptr0]
-        cbz     small, 1f
+        tbz     zero_point, #7, 1f
 
         // Channels 0-3 of pixels 0 and 1 to v16, 4-7 to v17; of 2 and 3 to v20 and v21, and so on.
         ldp     q4, q5, [sp, #MAGIC]
@@ -1503,20 +1595,22 @@ func    n8_igemm_s8_s8_\name, \march
         mov     kind, #0
 .Lkind_\name:
         enter   FRAME, SAVED
-        ldp     out_base, out_stride, [args, #N8_OFF_IG_OUT]
+        ldr     out_stride, [args, #N8_OFF_IG_OUT_STRIDE]
         ldr     panel, [args, #N8_OFF_IG_WEIGHTS]
         ldr     channels, [args, #N8_OFF_IG_CHANNELS]
         ldp     taps, depth, [args, #N8_OFF_IG_TAPS]
-        ldp     residual_base, residual_stride, [args, #N8_OFF_IG_RESIDUAL]
+        ldr     residual_stride, [args, #N8_OFF_IG_RESIDUAL_STRIDE]
         mov     offset, #0
         ldp     zero_point, w1, [args, #N8_OFF_IG_ZERO_POINT]   // and lo
-        ldp     w2, small, [args, #N8_OFF_IG_HI]
+        ldp     w2, w7, [args, #N8_OFF_IG_HI]                    // and small
         mov     w3, #0x4b400000
         tst     kind, #0x10
-        csel    small, small, wzr, eq
+        csel    w7, w7, wzr, eq
+        tst     kind, #ORDERED
+        csel    w8, w7, wzr, eq
         tst     zero_point, #1
         csel    w4, zero_point, wzr, eq
-        mul     w5, small, w3
+        mul     w5, w8, w3
         add     w4, w4, w3
         dup     v0.4s, w3
         dup     v1.4s, w4
@@ -1533,13 +1627,20 @@ func    n8_igemm_s8_s8_\name, \march
         bfi     zero_point, w1, #1, #1
         bfi     zero_point, w2, #2, #1
         and     w2, kind, #0x3f
-        cmp     small, #0
+        bfi     zero_point, w7, #7, #1
+        bfi     zero_point, w8, #8, #1
+        cmp     w7, #0
         ccmp    w2, #0, #0, ne
         cset    w1, eq
-        bfi     zero_point, w1, #31, #1
+        bfi     zero_point, w1, #9, #1
         stp     q0, q1, [sp, #MAGIC]
         stp     q2, q3, [sp, #ZERO_POINT]
         stp     q4, q5, [sp, #HI]
+    .ifnb \ordered
+        sub     left, depth, #1
+        lsr     left, left, #3
+        str     left, [sp, #STEPS]
+    .endif
 
         // One tile of channels: its weights, `panel`, serve all pixels.
 .Lchannels\@:
@@ -1560,8 +1661,13 @@ func    n8_igemm_s8_s8_\name, \march
         add     v0.4s, v0.4s, v4.4s
         add     v1.4s, v1.4s, v4.4s
         stp     q0, q1, [sp, #BIAS]
-        mov     out, out_base
-        mov     residual, residual_base
+        ldr     out, [args, #N8_OFF_IG_OUT]
+        ldr     residual, [args, #N8_OFF_IG_RESIDUAL]
+        lsr     ptr0, offset, #2
+        tst     zero_point, #0x10
+        add     residual, residual, ptr0
+        csel    ptr0, ptr0, offset, eq
+        add     out, out, ptr0
     .ifc \rows, winograd
         mov     cursor, #0
     .else
@@ -1605,12 +1711,6 @@ func    n8_igemm_s8_s8_\name, \march
         lsl     left, left, #1
     .endif
         add     panel, panel, left, lsl #3
-        tst     zero_point, #0x10
-        mov     ptr0, #8
-        mov     ptr1, #32
-        csel    ptr0, ptr0, ptr1, eq
-        add     out_base, out_base, ptr0
-        add     residual_base, residual_base, #8
         add     offset, offset, #32
         subs    channels, channels, #8
         b.hi    .Lchannels\@
