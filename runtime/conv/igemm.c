@@ -10,8 +10,10 @@
 #include <string.h>
 
 enum {
-    TABLE_BYTES = 16384, // the pointer table of one unit stays well inside L1
-    MAX_BLOCK = 32,
+    TABLE_BYTES = 16384,  // the pointer table of one unit stays well inside L1
+    ENOUGH_PIXELS = 32,   // of a unit, for what is done once for each panel of weights
+    MOST_PIXELS = 128,    // whose outputs' lines of cache, written panel by panel, stay there, too;
+    ROWS_BYTES = 8192,    // more than enough where their rows take no more than this
     PACKED_BYTES = 32768, // of a unit's rows, which all of its channels read
     ENOUGH_UNITS = 64,    // for many threads to finish at the same time
     MAX_UNFOLDED = 8,     // channels, which are copied at once
@@ -111,9 +113,9 @@ void n8_conv_plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     const size_t marks = n8_mul(panel_marks(conv), channels / tile->nr);
     conv->group_weights = n8_round_up(n8_add(conv->igemm.marks, marks), N8_ALIGN_PART);
     conv->group_entries = n8_round_up(channels, N8_ALIGN_PART / sizeof(int32_t));
-    const size_t fit = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
-    size_t block = fit > MAX_BLOCK ? MAX_BLOCK : fit;
     const size_t row = n8_mul(conv->taps, conv->depth);
+    size_t block = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
+    block = n8_smaller(block, n8_smaller(MOST_PIXELS, n8_larger(ENOUGH_PIXELS, ROWS_BYTES / row)));
     if (tile->packing == N8_PACKING_BOTH && PACKED_BYTES / row < block) {
         block = PACKED_BYTES / row;
     }
