@@ -1318,41 +1318,59 @@ taps_at .req x8
 //
 // Bounds: |residual - zero point| <= 255 fits int16, and is small: its float is exact as that of
 //   a small sum.
-.macro  add_row row, low, high
-        ssubl   v\row\().8h, v\row\().8b, v15.8b
-        saddw   v8.4s, v13.4s, v\row\().4h
-        saddw2  v9.4s, v13.4s, v\row\().8h
-        fsub    v8.4s, v8.4s, v13.4s
-        fsub    v9.4s, v9.4s, v13.4s
-        fmul    v8.4s, v8.4s, v14.4s
-        fmul    v9.4s, v9.4s, v14.4s
-        fadd    v\low\().4s, v\low\().4s, v8.4s
-        fadd    v\high\().4s, v\high\().4s, v9.4s
+//
+// Four rows at a time, whose values are in v\a to v\d: no operation waits for the one before.
+.macro  add_rows a, b, c, d, low0, high0, low1, high1, low2, high2, low3, high3
+        ssubl   v\a\().8h, v\a\().8b, v15.8b
+        ssubl   v\b\().8h, v\b\().8b, v15.8b
+        ssubl   v\c\().8h, v\c\().8b, v15.8b
+        ssubl   v\d\().8h, v\d\().8b, v15.8b
+        saddw   v8.4s, v13.4s, v\a\().4h
+        saddw   v9.4s, v13.4s, v\b\().4h
+        saddw   v11.4s, v13.4s, v\c\().4h
+        saddw   v12.4s, v13.4s, v\d\().4h
+        saddw2  v\a\().4s, v13.4s, v\a\().8h
+        saddw2  v\b\().4s, v13.4s, v\b\().8h
+        saddw2  v\c\().4s, v13.4s, v\c\().8h
+        saddw2  v\d\().4s, v13.4s, v\d\().8h
+        each    fsub, v13.4s, v8.4s, v9.4s, v11.4s, v12.4s
+        each    fsub, v13.4s, v\a\().4s, v\b\().4s, v\c\().4s, v\d\().4s
+        each    fmul, v14.4s, v8.4s, v9.4s, v11.4s, v12.4s
+        each    fmul, v14.4s, v\a\().4s, v\b\().4s, v\c\().4s, v\d\().4s
+        fadd    v\low0\().4s, v\low0\().4s, v8.4s
+        fadd    v\low1\().4s, v\low1\().4s, v9.4s
+        fadd    v\low2\().4s, v\low2\().4s, v11.4s
+        fadd    v\low3\().4s, v\low3\().4s, v12.4s
+        fadd    v\high0\().4s, v\high0\().4s, v\a\().4s
+        fadd    v\high1\().4s, v\high1\().4s, v\b\().4s
+        fadd    v\high2\().4s, v\high2\().4s, v\c\().4s
+        fadd    v\high3\().4s, v\high3\().4s, v\d\().4s
 .endm
 
 .macro  add_residual
-        // The residual of pixels that do not exist is read from the last one that does; the
-        // bytes after the last channel are slack.
         mov     ptr0, residual
-        .irp    row, 0, 1, 2, 3, 4, 5, 6, 7
-        ldr     d\row, [ptr0]
-        cmp     pixels, #\row + 1
-        add     ptr1, ptr0, residual_stride
-        csel    ptr0, ptr1, ptr0, hi
-        .endr
         add     ptr1, args, #N8_OFF_IG_RESIDUAL_ZERO_POINT
         add     ptr2, args, #N8_OFF_IG_RESIDUAL_SCALE
         ld1r    {v15.8b}, [ptr1]
         ld1r    {v14.4s}, [ptr2]
         ldr     q13, [sp, #MAGIC]
-        add_row 0, 16, 17
-        add_row 1, 18, 19
-        add_row 2, 20, 21
-        add_row 3, 22, 23
-        add_row 4, 24, 25
-        add_row 5, 26, 27
-        add_row 6, 28, 29
-        add_row 7, 30, 31
+        cmp     pixels, #8
+        b.lo    1f
+        .irp    row, v0.8b, v1.8b, v2.8b, v3.8b, v4.8b, v5.8b, v6.8b, v7.8b
+        ld1     {\row}, [ptr0], residual_stride
+        .endr
+        b       2f
+        // The residual of pixels that do not exist is read from the last one that does; the
+        // bytes after the last channel are slack.
+1:      .irp    row, 0, 1, 2, 3, 4, 5, 6
+        ldr     d\row, [ptr0]
+        cmp     pixels, #\row + 1
+        add     ptr1, ptr0, residual_stride
+        csel    ptr0, ptr1, ptr0, hi
+        .endr
+        ldr     d7, [ptr0]
+2:      add_rows 0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23
+        add_rows 4, 5, 6, 7, 24, 25, 26, 27, 28, 29, 30, 31
 .endm
 
 // From floats to int8: leaky slope if there is one (5b), rounding and zero point (5). The bytes of
