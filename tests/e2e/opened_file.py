@@ -1,21 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
 """A .n8 file as the structs of neon8_format.h, to be damaged on purpose."""
 
+import re
 import struct
 import zlib
 
+import pytest
+
 from neon8.compile import writer
-from neon8.runtime import library
+from neon8.errors import ModelError
+from neon8.runtime import Model, library
 
 CHECKED_FROM = 16
 CONSTANTS = {"nan": float("nan"), "inf": float("inf"), "INT8": 1, "INT16": 5}
-KNOWN = ("header", "links", "number", "step")
 ARRAYS = {
     **dict.fromkeys(("multiplier", "bias_f32", "slopes", "values"), "float *"),
     **dict.fromkeys(("bias", "indices"), "int32_t *"),
     "weights": "int8_t *",
 }
 """What the offsets in a layer's row point to."""
+
+
+def damages(table):
+    """(reason, place, damage) of a table: a reason, and below it what brings it about.
+
+    A line has a place and statements, as File.damage() has them. The last one may have
+    several values, of which each is tried.
+    """
+    reason = ""
+    for line in table.splitlines():
+        if not line.startswith(" "):
+            reason = line
+            continue
+        place, _, text = line.strip().partition(": ")
+        first, *others = text.split(" / ")
+        start = first.rpartition(" = ")[0]
+        yield reason, place, first
+        for value in others:
+            yield reason, place, f"{start} = {value}"
+
+
+def with_checksum(content) -> bytes:
+    """The content with a checksum that is right again."""
+    fresh = bytearray(content)
+    struct.pack_into("<I", fresh, 12, zlib.crc32(fresh[CHECKED_FROM:]))
+    return bytes(fresh)
+
+
+def refusal(content) -> str:
+    """What opening says."""
+    with pytest.raises(ModelError) as caught:
+        Model.from_bytes(content, source="net.n8")
+    return str(caught.value)
+
+
+def said_of(place, reason) -> str:
+    """The whole of what opening says."""
+    kind, _, name = place.rpartition(" ")
+    where = "" if place == "file" else f"{kind or 'layer'} {name!r}: "
+    return f"net.n8: {where}{reason}"
+
+
+class Row:
+    """A struct of a file: its arrays are where its offsets are, and 1 follows dims."""
+
+    def __init__(self, file, struct) -> None:
+        """file: a File."""
+        vars(self).update(file=file, struct=struct)
+
+    def __getattr__(self, field):
+        """What an index may follow."""
+        value = getattr(self.struct, field)
+        return self.file.part(ARRAYS[field], value) if field in ARRAYS else value
+
+    def __setattr__(self, field, value) -> None:
+        """Offsets are numbers."""
+        more = (1,) * (8 - len(value)) if field == "dims" else ()
+        setattr(self.struct, field, value + more if more else value)
 
 
 class File:
@@ -59,43 +120,32 @@ class File:
     def damage(self, place, text) -> None:
         """Carry out statements like "lo = -127; tensor.dims = 1, 4; input 1 = x".
 
-        place: "file", "tensor NAME" or the name of a layer, whose fields those without
-        an owner are. Values are Python, the other names those of this object.
+        place: "file", "tensor NAME" or the name of a layer, whose fields those are that
+        this object does not have; "tensor" alone is what the layer makes.
         """
+        known = (
+            CONSTANTS
+            | vars(self)
+            | {
+                "number": self.number,
+                "step": self.step,
+                "tensor": lambda name: Row(self, self.tensor(name)),
+            }
+        )
+        kind, _, name = place.rpartition(" ")
+        if place != "file":
+            known["row"] = Row(self, self.tensor(name) if kind else self.step(name))
         for statement in text.split("; "):
-            target, _, value = statement.partition(" = ")
-            owner, _, field = target.partition("[")[0].rpartition(".")
-            owner = {"": place, "tensor": f"tensor {place}"}.get(owner, owner)
-            if field.startswith("input "):
-                self.link(owner, int(field.removeprefix("input ")), value)
+            if statement.startswith("input "):
+                which, _, other = statement.removeprefix("input ").partition(" = ")
+                self.link(name, int(which), other)
                 continue
-            value = self.value(value)
-            index = (
-                self.value(target[target.index("[") + 1 : -1]) if "]" in target else 0
-            )
-            if field in ("bytes", "links"):
-                getattr(self, field)[index] = value
-            elif "]" in target:
-                self.part(ARRAYS[field], getattr(self.row(owner), field))[index] = value
-            elif field == "dims":
-                self.row(owner).dims = value + (1,) * (8 - len(value))
-            else:
-                setattr(self.row(owner), field, value)
-
-    def value(self, text):
-        """A Python expression of this object's attributes."""
-        known = {name: getattr(self, name) for name in KNOWN}
-        return eval(text, CONSTANTS | known)  # noqa: S307 - the tests' own words
-
-    def row(self, owner):
-        """The struct that "header", "tensor NAME" or the name of a layer means."""
-        kind, _, name = owner.rpartition(" ")
-        if kind:
-            return self.tensor(name)
-        return self.header if owner == "header" else self.step(name)
+            code = re.sub(r"^tensor\.", f"tensor {name}.", statement)
+            code = re.sub(r"^tensor (\w+)\.", r'tensor("\1").', code)
+            if re.match(r"\w+", code)[0] not in known:
+                code = f"row.{code}"
+            exec(code, known)  # noqa: S102 - the tests' own words
 
     def content(self) -> bytes:
         """The bytes, with a checksum that is right."""
-        fresh = bytearray(self.bytes)
-        struct.pack_into("<I", fresh, 12, zlib.crc32(fresh[CHECKED_FROM:]))
-        return bytes(fresh)
+        return with_checksum(self.bytes)

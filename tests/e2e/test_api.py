@@ -5,7 +5,6 @@ import copy
 import pickle
 import struct
 import threading
-import zlib
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from neon8.compile import oracle, writer
 from neon8.errors import DataError, ModelError, SetupError
 from neon8.operators.convolution import Conv2dOp
 from neon8.runtime import Model, ThreadPool, library
+from opened_file import with_checksum
 from random_program import differing_bytes, random_inputs, random_program
 
 SEED = 1
@@ -78,13 +78,6 @@ def test_opens_a_file(tmp_path, program, content, inputs):
 def test_missing_file(tmp_path):
     with pytest.raises(ModelError, match=r"none\.n8: No such file"):
         Model.open(tmp_path / "none.n8")
-
-
-def with_checksum(content):
-    """The content with a checksum that is right again."""
-    fresh = bytearray(content)
-    struct.pack_into("<I", fresh, 12, zlib.crc32(fresh[16:]))
-    return bytes(fresh)
 
 
 def test_name_that_is_no_text(program, content):

@@ -16,7 +16,7 @@ import pytest
 from neon8.compile import writer
 from neon8.errors import ModelError
 from neon8.runtime import Model, library
-from opened_file import File
+from opened_file import File, damages, refusal, said_of
 
 ROWS = {
     "symbols": "struct n8_file_symbol *",
@@ -24,108 +24,80 @@ ROWS = {
     "forms": "struct n8_file_form *",
     "words": "int32_t *",
 }
-REPEATS = "a run repeats its entries less than once"
-TAPS = "it resizes an axis with fewer or more taps than it has"
-RESIZES = "it resizes an axis in no known manner"
-NOT_THERE = "it has a size that the file does not have"
-NO_SIZE = "a size is of no known kind, or of none that stand before it"
-NO_SEGMENT = "a segment is of no known kind, or has less than no entries"
-NO_FORM = "a form is of no known kind, or has too few words"
-MISPLACED = "its forms are not where they must be"
-BOUNDS = "the bounds of an open dimension are empty or beyond 2^20"
-NUMBERS = "there is no open dimension, or there is more than a file may have"
-
-DAMAGES = [
-    ("file", "a part of the file is not where it must be", "shapes.words = 8"),
-    ("file", NUMBERS, "shapes.symbol_count = 0"),
-    ("file", NUMBERS, "shapes.symbol_count = 17"),
-    ("file", NUMBERS, "shapes.form_count = 1 << 21"),
-    ("file", NO_FORM, "forms[1].kind = 4"),
-    ("file", NO_FORM, "forms[1].word_count = 11"),
-    ("file", NO_FORM, "forms[0].word_count = 0"),
-    ("file", "a word belongs to no form", "forms[3].word_count = 18"),
-    ("file", BOUNDS, "symbols[1].lo = 0"),
-    ("file", BOUNDS, "symbols[1].hi = (1 << 20) + 1"),
-    ("file", BOUNDS, "symbols[1].hi = 4"),
-    ("file", BOUNDS, "symbols[1].step = 0"),
-    ("file", BOUNDS, "symbols[1].usual = 7"),
-    ("tensor image", "a dimension is no size of the file", "dims[2] = -14"),
-    ("tensor image", "a dimension is no size of the file", "dims[2] = -(2**31)"),
-    (
-        "tensor image",
-        "an open dimension of an input is none that a caller may choose",
-        "dims[2] = -5",
-    ),
-    ("file", "an open dimension belongs to no input", "image dims[2] = 6"),
-    ("file", NO_SIZE, "sizes[4].kind = 9"),
-    ("file", NO_SIZE, "sizes[4].kind = 0"),
-    ("file", NO_SIZE, "sizes[4].a = 4"),
-    ("file", NO_SIZE, "sizes[4].b = -1"),
-    ("file", NO_SIZE, "sizes[3].b = 1"),
-    ("file", NO_SIZE, "sizes[12].kind = 1; sizes[12].a = 3"),
-    ("file", NO_SIZE, "sizes[5].a = 0"),  # of a division
-    (
-        "file",
-        "a size that follows from the shapes is beyond 2^31",
-        "sizes[3].a = -(2**31) + 1; sizes[4].kind = 3; sizes[4].a = 3",
-    ),
-    ("file", NO_SEGMENT, "words[24] = 0"),
-    ("file", NO_SEGMENT, "words[24] = 4"),
-    ("file", NO_SEGMENT, "sizes[11].a = 9"),
-    (
-        "file",
-        "arrays that follow from the shapes are too large",
-        "words[25] = 1 << 30; words[31] = 1 << 30",
-    ),
-    ("file", NOT_THERE, "words[25] = -14"),
-    ("tensor dw", NOT_THERE, "dims[2] = -14"),
-    ("global", NOT_THERE, "kernel[0] = -14"),
-    ("depthwise", NOT_THERE, "pad[1] = -14"),
-    ("depthwise", NOT_THERE, "pad_end[1] = -(2**31)"),
-    ("nearest", REPEATS, "words[28] = 0"),
-    (
-        "nearest",
-        REPEATS,
-        "words[29] = -12; sizes[11].a = -1",
-    ),
-    (
-        "nearest",
-        "an entry of a run is beyond int32",
-        "words[26] = 2**31 - 1; words[32] = 2**31 - 1; words[38] = 2**31 - 1",
-    ),
-    ("nearest", "an index is outside its input", "words[26] = 1"),
-    ("nearest", "a form makes an array of another length", "words[31] = 10"),
-    ("linear", RESIZES, "words[2] = 0"),
-    ("linear", RESIZES, "words[3] = 0x7fc00000"),
-    ("linear", RESIZES, "words[3] = 0xbf800000 - 2**32"),
-    ("linear", RESIZES, "words[4] = 512"),
-    ("linear", RESIZES, "words[4] = 517"),
-    (
-        "nearest",
-        RESIZES,
-        "words[42] = 2; words[44:47] = [-11, 0, 1]",
-    ),
-    ("nearest", RESIZES, "words[42] = 2; words[44:48] = [-11, 0, 9, 1]"),
-    ("cubic", RESIZES, "words[76] -= 1"),
-    ("cubic", TAPS, "words[76] -= 2 * 256; words[82] += 2 * 256"),
-    ("cubic", TAPS, "words[76] |= 16; words[75] = 0x3a800000"),  # 4096
-    ("cubic", TAPS, "words[76] += 4 * 256; words[82] -= 4 * 256"),
-    (
-        "cubic",
-        "an index is outside its input, or a weight is too large",
-        "words[89] = 0x7fc00000",
-    ),
-    (
-        "linear",
-        "a form makes indices of an array of floats",
-        "words[12] = 2; words[13] = 12; words[18] = 2; words[19] = 12",
-    ),
-    ("nearest", MISPLACED, "indices = 7"),
-    ("nearest", MISPLACED, "indices = 1"),
-    ("slice", MISPLACED, "indices = 2**63 + 1"),
-    ("slice", "its arrays are not where they must be", "indices = 64"),
-]
-
+REASONS = """\
+a part of the file is not where it must be
+    file: shapes.words = 8
+there is no open dimension, or there is more than a file may have
+    file: shapes.symbol_count = 0 / 17
+    file: shapes.form_count = 1 << 21
+a form is of no known kind, or has too few words
+    file: forms[1].kind = 4
+    file: forms[1].word_count = 11
+    file: forms[0].word_count = 0
+a word belongs to no form
+    file: forms[3].word_count = 18
+the bounds of an open dimension are empty or beyond 2^20
+    file: symbols[1].lo = 0
+    file: symbols[1].hi = (1 << 20) + 1 / 4
+    file: symbols[1].step = 0
+    file: symbols[1].usual = 7
+a dimension is no size of the file
+    tensor image: dims[2] = -14 / -(2**31)
+an open dimension of an input is none that a caller may choose
+    tensor image: dims[2] = -5
+an open dimension belongs to no input
+    file: tensor image.dims[2] = 6
+a size is of no known kind, or of none that stand before it
+    file: sizes[4].kind = 9 / 0
+    file: sizes[4].a = 4
+    file: sizes[4].b = -1
+    file: sizes[3].b = 1
+    file: sizes[12].kind = 1; sizes[12].a = 3
+    file: sizes[5].a = 0
+a size that follows from the shapes is beyond 2^31
+    file: sizes[3].a = -(2**31) + 1; sizes[4].kind = 3; sizes[4].a = 3
+a segment is of no known kind, or has less than no entries
+    file: words[24] = 0 / 4
+    file: sizes[11].a = 9
+arrays that follow from the shapes are too large
+    file: words[25] = 1 << 30; words[31] = 1 << 30
+it has a size that the file does not have
+    file: words[25] = -14
+    tensor dw: dims[2] = -14
+    global: kernel[0] = -14
+    depthwise: pad[1] = -14
+    depthwise: pad_end[1] = -(2**31)
+a run repeats its entries less than once
+    nearest: words[28] = 0
+    nearest: words[29] = -12; sizes[11].a = -1
+an entry of a run is beyond int32
+    nearest: words[26] = 2**31 - 1; words[32] = 2**31 - 1; words[38] = 2**31 - 1
+an index is outside its input
+    nearest: words[26] = 1
+a form makes an array of another length
+    nearest: words[31] = 10
+it resizes an axis in no known manner
+    linear: words[2] = 0
+    linear: words[3] = 0x7fc00000 / 0xbf800000 - 2**32
+    linear: words[4] = 512 / 517
+    nearest: words[42] = 2; words[44:47] = [-11, 0, 1]
+    nearest: words[42] = 2; words[44:48] = [-11, 0, 9, 1]
+    cubic: words[76] -= 1
+it resizes an axis with fewer or more taps than it has
+    cubic: words[76] -= 2 * 256; words[82] += 2 * 256
+    cubic: words[76] |= 16; words[75] = 0x3a800000
+    cubic: words[76] += 4 * 256; words[82] -= 4 * 256
+an index is outside its input, or a weight is too large
+    cubic: words[89] = 0x7fc00000
+a form makes indices of an array of floats
+    linear: words[12] = 2; words[13] = 12; words[18] = 2; words[19] = 12
+its forms are not where they must be
+    nearest: indices = 7 / 1
+    slice: indices = 2**63 + 1
+its arrays are not where they must be
+    slice: indices = 64
+"""
+"""See damages()."""
 
 template = functools.cache(open_golden.template)
 
@@ -138,39 +110,15 @@ class OpenFile(File):
         super().__init__(template(), open_golden.MODEL.read_bytes())
         size = self.ffi.sizeof("struct n8_file_header")
         self.shapes = self.part("struct n8_file_shapes *", size)[0]
-        self.rows = {
-            name: self.part(kind, getattr(self.shapes, name))
-            for name, kind in ROWS.items()
-        }
-
-    def wreck(self, place, text) -> None:
-        """Carry out statements like "words[3] = 7; sizes[4].a = 4; pad[1] = -14"."""
-        kind, _, name = place.rpartition(" ")
-        row = (
-            None if place == "file" else self.tensor(name) if kind else self.step(name)
-        )
-        known = {**self.rows, "shapes": self.shapes, "row": row}
-        for statement in text.split("; "):
-            target = statement.replace("image dims", "image.dims")
-            known["image"] = self.tensor("image")
-            own = target.split("[")[0].split(".")[0].split(" ")[0] in known
-            exec(target if own else f"row.{target}", {}, known)  # noqa: S102
+        for name, kind in ROWS.items():
+            setattr(self, name, self.part(kind, getattr(self.shapes, name)))
 
 
-def refusal(content, **options) -> str:
-    """What opening says."""
-    with pytest.raises(ModelError) as raised:
-        Model.from_bytes(content, source="net.n8", **options)
-    return str(raised.value)
-
-
-@pytest.mark.parametrize(("place", "reason", "damage"), DAMAGES)
-def test_damage(place, reason, damage):
+@pytest.mark.parametrize(("reason", "place", "damage"), [*damages(REASONS)])
+def test_damage(reason, place, damage):
     file = OpenFile()
-    file.wreck(place, damage)
-    kind, _, name = place.rpartition(" ")
-    where = "" if place == "file" else f"{kind or 'layer'} {name!r}: "
-    assert refusal(file.content()) == f"net.n8: {where}{reason}"
+    file.damage(place, damage)
+    assert refusal(file.content()) == said_of(place, reason)
 
 
 def test_cut_off_in_its_shapes():
@@ -236,7 +184,7 @@ LATER = [
 def test_shapes_at_which_it_cannot_run(shape, reason, damage):
     """A file that opens at its usual shape; the session stays as it was."""
     file = OpenFile()
-    file.wreck("file", damage)
+    file.damage("file", damage)
     with (
         Model.from_bytes(file.content(), source="net.n8") as model,
         model.session() as session,
@@ -261,13 +209,13 @@ EQUAL = "dimensions that must be equal are different"
 def test_dimensions_that_must_be_equal(opened):
     """A file that has one symbol for height and width."""
     file = OpenFile()
-    file.wreck("file", "sizes[2].a = 1; shapes.symbol_count = 3")
+    file.damage("file", "sizes[2].a = 1; shapes.symbol_count = 3")
     lib = opened[0]
     said = refusal(file.content())
     assert said == "net.n8: an open dimension belongs to no input"
-    file.wreck("tensor image", "dims[1] = -3; dims[2] = -2; dims[3] = -2")
-    file.wreck("file", "sizes[2].a = 2; symbols[2].lo = 3; symbols[2].hi = 3")
-    file.wreck("file", "symbols[2].usual = 3; symbols[2].step = 1")
+    file.damage("tensor image", "dims[1] = -3; dims[2] = -2; dims[3] = -2")
+    file.damage("file", "sizes[2].a = 2; symbols[2].lo = 3; symbols[2].hi = 3")
+    file.damage("file", "symbols[2].usual = 3; symbols[2].step = 1")
     content = file.content()
     options = lib.ffi.new("struct n8_model_options *")
     rows = lib.ffi.new("int32_t[1][8]", [[1, 3, 6, 8]])
@@ -301,12 +249,12 @@ def test_a_fixed_model_is_not_reshaped(opened):
 def test_a_shape_at_which_a_layer_cannot_run():
     """Where a file lies about its sizes elsewhere than at the usual shape."""
     file = OpenFile()
-    file.wreck("file", "sizes[5].kind = 3; sizes[5].a = 0")  # 2 is batch + batch
+    file.damage("file", "sizes[5].kind = 3; sizes[5].a = 0")  # 2 is batch + batch
     with Model.from_bytes(file.content()) as model:
         np.testing.assert_equal(model.inputs["image"].shape, (1, 3, 6, 6))
         with pytest.raises(ModelError, match=r"at image 2x3x6x6: layer '.*': "):
             model.at({"image": (2, 3, 6, 6)})
 
 
-REACHED = {reason for _, reason, _ in DAMAGES} | {EQUAL}
+REACHED = {reason for reason, *_ in damages(REASONS)} | {EQUAL}
 REACHED |= {reason for _, reason in SHAPES}

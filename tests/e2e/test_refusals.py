@@ -17,10 +17,9 @@ import float_program
 import integer_program
 import test_open_refusals as open_refusals
 from neon8.compile import writer
-from neon8.errors import ModelError
 from neon8.ir.program import Program, Tensor
 from neon8.runtime import Model
-from opened_file import File
+from opened_file import File, damages, refusal, said_of
 from programs import step
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
@@ -188,15 +187,15 @@ the last name has no end
 a tensor's name is outside the names, or too long
     file: tensor x.name = 1 << 31
 its name is outside the names, or too long
-    file: conv.name = header.strings_size
+    file: step("conv").name = header.strings_size
 a link names no tensor
     file: links[5] = header.tensor_count
 an input of the network is listed twice
     file: links[1] = links[0]
 a link belongs to no step
-    file: last.input_count = 1; last.residual_scale = 0
+    file: step("last").input_count = 1; step("last").residual_scale = 0
 an array belongs to no step
-    file: last.slopes = 0
+    file: step("last").slopes = 0
 its type is unknown
     tensor x: type = 0
     tensor x: type = 6
@@ -536,22 +535,7 @@ a row of its first operand or output is not of channels
     scores: indices[23] = 0; indices[25] = 1; indices[26] = 0
     scores: indices[59] = 0; indices[60] = 1; indices[61] = 1; indices[62] = 0
 """
-"""What is said, and damages for which it is said of a place; see File.damage()."""
-
-
-def damages():
-    """(reason, place, damage) of the table."""
-    reason = ""
-    for line in REASONS.splitlines():
-        if not line.startswith(" "):
-            reason = line
-            continue
-        place, _, text = line.strip().partition(": ")
-        first, *others = text.split(" / ")
-        start = first.rpartition(" = ")[0]
-        yield reason, place, first
-        for value in others:
-            yield reason, place, f"{start} = {value}"
+"""See damages()."""
 
 
 MEANT = "a flag is unknown, or a field that it does not use is set"
@@ -636,25 +620,12 @@ USED = {
 """By layer of the program above, the fields that docs/format.md gives its kind."""
 
 
-def refusal(content) -> str:
-    """What opening says."""
-    with pytest.raises(ModelError) as caught:
-        Model.from_bytes(content, source="net.n8")
-    return str(caught.value)
-
-
 content_of = functools.cache(lambda: writer.dumps(program()))
 
 
 def fresh() -> File:
     """The file of the program, to be damaged."""
     return File(program(), content_of())
-
-
-def damaged(place, text) -> bytes:
-    file = fresh()
-    file.damage(place, text)
-    return file.content()
 
 
 def with_field(name, **fields) -> bytes:
@@ -672,11 +643,11 @@ def test_the_file_itself_opens():
         assert [step.name for step in model.steps] == [op.name for op in program().ops]
 
 
-@pytest.mark.parametrize(("reason", "place", "damage"), [*damages()])
+@pytest.mark.parametrize(("reason", "place", "damage"), [*damages(REASONS)])
 def test_damage(reason, place, damage):
-    kind, _, name = place.rpartition(" ")
-    where = "" if place == "file" else f"{kind or 'layer'} {name!r}: "
-    assert refusal(damaged(place, damage)) == f"net.n8: {where}{reason}"
+    file = fresh()
+    file.damage(place, damage)
+    assert refusal(file.content()) == said_of(place, reason)
 
 
 CUT = "the file is cut off, or something was added to it"
@@ -843,7 +814,7 @@ def reasons() -> set[str]:
 
 
 def test_every_reason_is_reached():
-    reached = {reason for reason, *_ in (*damages(), *WHOLE)}
+    reached = {reason for reason, *_ in (*damages(REASONS), *WHOLE)}
     reached |= {MEANT, FOLLOWS, LONELY} | open_refusals.REACHED
     assert len(reached) > 60
     assert reasons() == reached

@@ -11,7 +11,6 @@ import re
 import struct
 import subprocess
 import zipfile
-import zlib
 from pathlib import Path
 
 import make_golden
@@ -24,7 +23,7 @@ import neon8
 from neon8.compile.lower import lower
 from neon8.data.preprocess import Preprocess
 from onnx_nets import chain, save
-from opened_file import File
+from opened_file import File, with_checksum
 
 ROOT = Path(__file__).resolve().parents[2]
 JAVA = ROOT / "runtime" / "java"
@@ -39,7 +38,7 @@ def renamed(content: bytes, old: bytes, new: bytes) -> bytes:
     fresh = content.replace(b"\0" + old + b"\0", b"\0" + new + b"\0")
     assert fresh != content
     assert len(fresh) == len(content)
-    return fresh[:12] + struct.pack("<I", zlib.crc32(fresh[16:])) + fresh[16:]
+    return with_checksum(fresh)
 
 
 def refused() -> bytes:
