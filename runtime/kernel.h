@@ -315,23 +315,30 @@
     WORD(DS_KERNEL_HEIGHT, size_t, kernel_height)                                                  \
     WORD(DS_KERNEL_WIDTH, size_t, kernel_width)
 
-// One output pixel of a pool. Max: the largest of `taps` bytes, clamped to lo .. hi; average:
-// v = fmul((float)(sum - taps * in_zero_point), multiplier), then as (5).
+// Output pixels of a pool. Max: the largest of `taps` bytes, clamped to lo .. hi; average:
+// v = fmul((float)(sum - taps * in_zero_point), multiplier), then as (5), or v itself.
 //
-//   out            exactly `channels` bytes are written
-//   rows           [taps]: a pixel each, N8_SLACK readable after the last
+//   out            exactly `channels` values of each pixel are written, which are out_stride apart
+//   rows           [taps]: a pixel each of output 0, N8_SLACK readable after the last; those of the
+//                  next output lie `step` bytes on
 //   taps           >= 1, and so few that 255 * taps is below 2^31
+//   pixels         >= 1
 //   multiplier     average: scale_in / (scale_out * count), (9)
+//   real           average: 1 where `out` is of float32, else 0
 #define N8_POOL_ARGS(WORD, INT32)                                                                  \
     WORD(PL_OUT, int8_t *, out)                                                                    \
     WORD(PL_ROWS, const int8_t *const *, rows)                                                     \
     WORD(PL_TAPS, size_t, taps)                                                                    \
     WORD(PL_CHANNELS, size_t, channels)                                                            \
+    WORD(PL_PIXELS, size_t, pixels)                                                                \
+    WORD(PL_STEP, size_t, step)                                                                    \
+    WORD(PL_OUT_STRIDE, size_t, out_stride)                                                        \
     INT32(PL_MULTIPLIER, float, multiplier)                                                        \
     INT32(PL_IN_ZERO_POINT, int32_t, in_zero_point)                                                \
     INT32(PL_ZERO_POINT, int32_t, zero_point)                                                      \
     INT32(PL_LO, int32_t, lo)                                                                      \
-    INT32(PL_HI, int32_t, hi)
+    INT32(PL_HI, int32_t, hi)                                                                      \
+    INT32(PL_REAL, int32_t, real)
 
 // One output pixel of a linear resize, (17), of int8 or float values. For float, everything from
 // `scale` on means nothing.

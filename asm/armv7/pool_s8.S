@@ -2,7 +2,9 @@
 //
 // maxpool_s8:  out[c] = clamp(the largest rows[t][c] over the taps t, lo, hi)                (9)
 // avgpool_s8:  v = fmul((float)(the sum of rows[t][c] - in_zero_point over the taps t), multiplier)
-//              out[c] = clamp(rne(v) + zero_point, lo, hi)
+//              out[c] = clamp(rne(v) + zero_point, lo, hi), or v itself
+//
+// of one pixel, and of those that follow it, whose rows begin `step` bytes later each.
 //
 //   void n8_..._s8_neon(const struct n8_pool_args *args);
 //
@@ -11,24 +13,44 @@
 //   are slack; writes exactly `channels`.
 // Registers: below; q0-q3 as in round16; results or accumulators from q8 on. avgpool: q12-q13 int16
 //   accumulators, q14 a tap, q4 - taps * in_zero_point, d10 multiplier. maxpool: q10-q11 a tap.
-// Stack: 48 bytes or 24, what they preserve.
+// Stack: 60 bytes or 36, what they preserve.
 #include "asm.h"
 
         registers r, 0, args, out, rows, taps, channels, ptr, next, left
         // channels: left; next: row pointer; left: taps
-channel .req r8                 // the first of a block
+channel .req r8                 // the first of a block, in bytes from that of the first pixel
+start   .req r9                 // the same of this pixel
+pixels  .req r10
+to      .req r11
 room    .req lr                 // taps before int16 is full
 
 .macro  load_arguments
         ldr     out, [args, #N8_OFF_PL_OUT]
         ldr     rows, [args, #N8_OFF_PL_ROWS]
         ldr     taps, [args, #N8_OFF_PL_TAPS]
-        ldr     channels, [args, #N8_OFF_PL_CHANNELS]
+        ldr     pixels, [args, #N8_OFF_PL_PIXELS]
+        mov     start, #0
         load_limits N8_OFF_PL, ptr
 .endm
 
+.macro  begin_pixel
+        ldr     channels, [args, #N8_OFF_PL_CHANNELS]
+        mov     channel, start
+        mov     to, out
+        cmp     channels, #0
+        beq     6f
+.endm
+
+.macro  next_pixel
+        ldr     ptr, [args, #N8_OFF_PL_STEP]
+        ldr     next, [args, #N8_OFF_PL_OUT_STRIDE]
+        add     start, start, ptr
+        add     out, out, next
+        subs    pixels, pixels, #1
+.endm
+
 func    n8_avgpool_s8_neon
-        save    r4, r5, r6, r7, r8, lr
+        save    r4, r5, r6, r7, r8, r9, r10, r11, lr
         save_double d8, d9, d10
         load_arguments
         ldr     ptr, [args, #N8_OFF_PL_IN_ZERO_POINT]
@@ -36,9 +58,7 @@ func    n8_avgpool_s8_neon
         vdup.32 q4, ptr
         vneg.s32 q4, q4
         vldr    d10, [args, #N8_OFF_PL_MULTIPLIER]
-        mov     channel, #0
-        cmp     channels, #0
-        beq     6f
+0:      begin_pixel
 
         // 16 channels of all taps.
 1:      mov     next, rows
@@ -65,24 +85,43 @@ func    n8_avgpool_s8_neon
 
         to_float q8, q9, q10, q11
         each    vmul.f32, d10[0], q8, q9, q10, q11
-        round16
         add     channel, channel, #16
+        ldr     ptr, [args, #N8_OFF_PL_REAL]
+        cmp     ptr, #0
+        bne     8f
+        round16
         subs    channels, channels, #16
         blo     4f
-        vst1.8  {d16-d17}, [out]!
+        vst1.8  {d16-d17}, [to]!
         bhi     1b
-        b       6f
-4:      store_last out, channels
+        b       5f
+4:      store_last to, channels
+        b       5f
+
+8:      subs    channels, channels, #16
+        blo     7f
+        vst1.32 {d16-d19}, [to]!
+        vst1.32 {d20-d23}, [to]!
+        bhi     1b
+        b       5f
+7:      add     channels, channels, #16
+9:      vst1.32 {d16[0]}, [to]!
+        vext.32 q8, q8, q9, #1
+        vext.32 q9, q9, q10, #1
+        vext.32 q10, q10, q11, #1
+        vext.32 q11, q11, q11, #1
+        subs    channels, channels, #1
+        bne     9b
+5:      next_pixel
+        bne     0b
 6:      restore_double d8, d9, d10
-        pop     {r4-r8, pc}
+        pop     {r4-r11, pc}
 endfunc n8_avgpool_s8_neon
 
 func    n8_maxpool_s8_neon
-        save    r4, r5, r6, r7, r8, lr
+        save    r4, r5, r6, r7, r8, r9, r10, r11, lr
         load_arguments
-        mov     channel, #0
-        cmp     channels, #0
-        beq     6f
+0:      begin_pixel
 
         // 32 channels of all taps.
 1:      mov     next, rows
@@ -99,15 +138,17 @@ func    n8_maxpool_s8_neon
         add     channel, channel, #32
         subs    channels, channels, #32
         blo     3f
-        vst1.8  {d16-d19}, [out]!
+        vst1.8  {d16-d19}, [to]!
         bhi     1b
-        b       6f
+        b       5f
 
         // The last channels.
 3:      tst     channels, #16
         beq     4f
-        vst1.8  {d16-d17}, [out]!
+        vst1.8  {d16-d17}, [to]!
         vmov    q8, q9
-4:      store_last out, channels
-6:      pop     {r4-r8, pc}
+4:      store_last to, channels
+5:      next_pixel
+        bne     0b
+6:      pop     {r4-r11, pc}
 endfunc n8_maxpool_s8_neon

@@ -17,9 +17,9 @@ static bool is_max(const struct n8_step *step) {
     return step->row.kind == N8_OP_MAX_POOL || step->row.kind == N8_OP_MAX_POOL_F32;
 }
 
-// From int16, or to float32.
+// Whether it reads int16 or float32.
 static bool is_rare(const struct n8_step *step) {
-    return step->in->type == N8_TYPE_S16 || step->out->type == N8_TYPE_F32;
+    return step->in->type != N8_TYPE_S8;
 }
 
 // True if every window along one axis has a tap inside the input. A file may ask this of
@@ -160,23 +160,35 @@ void n8_run_pool(const struct n8_session *session, const struct n8_step *step, s
     const bool rare = is_rare(step), max = is_max(step), floats = in->type == N8_TYPE_F32;
     struct n8_pool_args args = {
         .rows = scratch,
+        .step = (size_t)row->stride[1] * in->pixel_stride,
+        .out_stride = out->pixel_stride,
         .in_zero_point = in->zero_point,
         .zero_point = out->zero_point,
         .lo = row->lo,
         .hi = row->hi,
+        .real = out->type == N8_TYPE_F32,
     };
     size_t pixel = begin / pieces;
     struct place at = {pixel / width / height, pixel / width % height, pixel % width,
                        begin % pieces};
     struct n8_window wy = n8_window_at(row, 0, (int64_t)at.y, in->dims[2]);
+    // Where a line's windows begin to end outside the input; those before it that do not begin
+    // outside are computed together.
+    const int64_t last =
+        in->dims[3] - 1 + row->pad[1] - (int64_t)(row->kernel[1] - 1) * row->dilation[1];
+    const size_t inside = last < 0 ? 0 : n8_smaller((size_t)(last / row->stride[1]) + 1, width);
     int64_t count = 0; // of the taps that the multiplier is for
-    for (size_t unit = begin; unit < end; unit++) {
+    for (size_t unit = begin; unit < end; unit += args.pixels) {
         const size_t channel = at.piece * few;
         const struct n8_window wx = n8_window_at(row, 1, (int64_t)at.x, in->dims[3]);
         const size_t image = at.image * (size_t)in->dims[2] * (size_t)in->dims[3];
         const int8_t *pixels = n8_in_pixel(session, step, 0, image);
         args.taps = point_taps(row, in, pixels + channel * n8_value_size(in), &wy, &wx, scratch);
         args.channels = n8_smaller(channels - channel, few);
+        args.pixels = 1;
+        if (wx.to - wx.from == row->kernel[1] && pieces == 1 && !rare) {
+            args.pixels = n8_smaller(inside - at.x, end - unit);
+        }
         if (count != wy.count * wx.count) {
             count = wy.count * wx.count;
             args.multiplier = (float)((double)in->scale / ((double)out->scale * (double)count));
@@ -189,14 +201,15 @@ void n8_run_pool(const struct n8_session *session, const struct n8_step *step, s
         } else if (max) {
             n8_max_s16(&args);
         } else {
-            n8_average_s16(&args, in->type, out->type);
+            n8_average_s16(&args);
         }
         if (++at.piece < pieces) {
             continue;
         }
         at.piece = 0;
-        pixel++;
-        if (++at.x == width) {
+        pixel += args.pixels;
+        at.x += args.pixels;
+        if (at.x == width) {
             at.x = 0;
             at.y = at.y + 1 == height ? 0 : at.y + 1;
             at.image += at.y == 0;

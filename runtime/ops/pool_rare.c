@@ -10,20 +10,13 @@
 // Eight channels at once, which take one operation where the processor has vectors. What is read
 // beyond the last channel of a pixel counts for nothing.
 enum { LANES = 8 };
-typedef int8_t lanes_s8 __attribute__((vector_size(LANES)));
 typedef int16_t lanes_s16 __attribute__((vector_size(2 * LANES)));
 typedef int32_t lanes_s32 __attribute__((vector_size(4 * LANES)));
 
-static inline lanes_s16 load(const struct n8_pool_args *args, size_t tap, size_t channel,
-                             enum n8_type type) {
-    if (type == N8_TYPE_S16) {
-        lanes_s16 wide;
-        memcpy(&wide, args->rows[tap] + channel * sizeof(int16_t), sizeof wide);
-        return wide;
-    }
-    lanes_s8 bytes;
-    memcpy(&bytes, args->rows[tap] + channel, sizeof bytes);
-    return __builtin_convertvector(bytes, lanes_s16);
+static inline lanes_s16 load(const struct n8_pool_args *args, size_t tap, size_t channel) {
+    lanes_s16 values;
+    memcpy(&values, args->rows[tap] + channel * sizeof(int16_t), sizeof values);
+    return values;
 }
 
 // `one` in the lanes where `mask` is all ones, `other` where it is 0.
@@ -38,7 +31,7 @@ void n8_max_s16(const struct n8_pool_args *args) {
         const size_t count = n8_smaller(args->channels - c, LANES);
         lanes_s16 best = lo;
         for (size_t t = 0; t < args->taps; t++) {
-            const lanes_s16 tap = load(args, t, c, N8_TYPE_S16);
+            const lanes_s16 tap = load(args, t, c);
             best = chosen(tap > best, tap, best);
         }
         best = chosen(best < hi, best, hi);
@@ -46,13 +39,13 @@ void n8_max_s16(const struct n8_pool_args *args) {
     }
 }
 
-void n8_average_s16(const struct n8_pool_args *args, enum n8_type in, enum n8_type out) {
+void n8_average_s16(const struct n8_pool_args *args) {
     const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
     for (size_t c = 0; c < args->channels; c += LANES) {
         const size_t count = n8_smaller(args->channels - c, LANES);
         lanes_s32 sums = (lanes_s32){0} - (int32_t)args->taps * args->in_zero_point;
         for (size_t t = 0; t < args->taps; t++) {
-            sums += __builtin_convertvector(load(args, t, c, in), lanes_s32);
+            sums += __builtin_convertvector(load(args, t, c), lanes_s32);
         }
         int16_t q[LANES];
         float y[LANES];
@@ -60,7 +53,7 @@ void n8_average_s16(const struct n8_pool_args *args, enum n8_type in, enum n8_ty
             y[i] = (float)sums[i] * args->multiplier;
             q[i] = n8_round_s16(y[i], limits);
         }
-        if (out == N8_TYPE_F32) {
+        if (args->real) {
             memcpy(args->out + c * sizeof *y, y, count * sizeof *y);
         } else {
             memcpy(args->out + c * sizeof *q, q, count * sizeof *q);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pools (9) of int16, averages that are float32, and all pools of float32, (20). They are rare, or
-// of the last few pixels of a network, so that they have no kernels of their own.
+// Pools (9) of int16, and all pools of float32, (20). They are rare, so that they have no kernels
+// of their own.
 #ifndef N8_POOL_RARE_H
 #define N8_POOL_RARE_H
 
@@ -13,9 +13,8 @@
 // As maxpool_s8, of int16 values; all pointers are to them.
 void n8_max_s16(const struct n8_pool_args *args);
 
-// As avgpool_s8, from int8 or int16 to int16 or float32: what is not int8 has pointers to its own
-// type. At most 2^15 taps of int16.
-void n8_average_s16(const struct n8_pool_args *args, enum n8_type in, enum n8_type out);
+// As avgpool_s8, of int16 values; at most 2^15 taps.
+void n8_average_s16(const struct n8_pool_args *args);
 
 // Pools float32 values; pointers are to them. `count`: what the sum, or the largest value, is
 // divided by.

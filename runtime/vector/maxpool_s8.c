@@ -46,21 +46,28 @@ N8_INLINE n8_s8s smaller(n8_s8s a, n8_s8s b) {
 }
 
 // The C kernel keeps the best of a block in memory from tap to tap; here it is in a register.
-void N8_VECTOR_KERNEL(maxpool_s8)(const struct n8_pool_args *args) {
+N8_INLINE void pixel(const struct n8_pool_args *args, size_t at) {
+    const size_t from = at * args->step;
+    int8_t *out = args->out + at * args->out_stride;
     const n8_s8s lo = (n8_s8s){0} + (int8_t)args->lo, hi = (n8_s8s){0} + (int8_t)args->hi;
     size_t c = 0;
     for (; args->channels - c >= BYTES; c += BYTES) {
         n8_s8s best = lo;
         for (size_t t = 0; t < args->taps; t++)
-            best = larger(best, load(args->rows[t] + c));
+            best = larger(best, load(args->rows[t] + from + c));
         best = smaller(best, hi);
-        memcpy(args->out + c, &best, sizeof best);
+        memcpy(out + c, &best, sizeof best);
     }
     const size_t rest = args->channels - c;
     if (rest > 0) {
         n8_s8s best = lo;
         for (size_t t = 0; t < args->taps; t++)
-            best = larger(best, load_some(args->rows[t] + c, rest));
-        store_some(args->out + c, smaller(best, hi), rest);
+            best = larger(best, load_some(args->rows[t] + from + c, rest));
+        store_some(out + c, smaller(best, hi), rest);
     }
+}
+
+void N8_VECTOR_KERNEL(maxpool_s8)(const struct n8_pool_args *args) {
+    for (size_t p = 0; p < args->pixels; p++)
+        pixel(args, p);
 }

@@ -231,36 +231,48 @@ void cases_n8_tables_fn(struct context *context) {
 void cases_n8_pool_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
-        const size_t channels = count_of(step), pixels = 1 + rng_below(rng, 9);
+        const size_t channels = count_of(step), window = 1 + rng_below(rng, 9);
         // Some windows have more taps than int16 sums hold.
-        const size_t taps = rng_below(rng, 16) == 0 ? 200 + rng_below(rng, 400) : pixels;
+        const size_t taps = rng_below(rng, 16) == 0 ? 200 + rng_below(rng, 400) : window;
         const size_t stride = channels + rng_below(rng, 9);
+        const size_t pixels = 1 + rng_below(rng, 4), steps = rng_below(rng, 3);
+        const bool real =
+            strcmp(context->kernel->slot, "avgpool_s8") == 0 && rng_below(rng, 4) == 0;
+        const size_t size = real ? sizeof(float) : 1;
+        const size_t out_stride = (channels + rng_below(rng, 9)) * size;
+        const size_t in_pixels = window + (pixels - 1) * steps;
+        const size_t out_size = (pixels - 1) * out_stride + channels * size;
         const struct range range = data_range(rng, false);
-        int8_t *out = guard_place(rng, REGION_OUT, channels);
-        int8_t *in = guard_place(rng, REGION_IN, pixels * stride + N8_SLACK);
+        int8_t *out = guard_place(rng, REGION_OUT, out_size);
+        int8_t *in = guard_place(rng, REGION_IN, in_pixels * stride + N8_SLACK);
         const int8_t **rows = guard_place(rng, REGION_ROWS, taps * sizeof *rows);
         if (rng_below(rng, 8) == 0)
-            memset(in, rng_below(rng, 2) ? -128 : 127, pixels * stride + N8_SLACK);
+            memset(in, rng_below(rng, 2) ? -128 : 127, in_pixels * stride + N8_SLACK);
         else
-            rng_bytes(rng, in, pixels * stride + N8_SLACK);
+            rng_bytes(rng, in, in_pixels * stride + N8_SLACK);
         for (size_t t = 0; t < taps; t++)
-            rows[t] = in + rng_below(rng, (uint32_t)pixels) * stride;
+            rows[t] = in + rng_below(rng, (uint32_t)window) * stride;
         struct n8_pool_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
         *args = (struct n8_pool_args){
             .out = out,
             .rows = rows,
             .taps = taps,
             .channels = channels,
+            .pixels = pixels,
+            .step = steps * stride,
+            .out_stride = out_stride,
             .multiplier = (rng_below(rng, 2) ? 0.5f : rng_float(rng, 0.01f, 2.0f)) / (float)taps,
             .in_zero_point = rng_range(rng, -128, 127),
             .zero_point = range.zero_point,
             .lo = range.lo,
             .hi = range.hi,
+            .real = real,
         };
-        struct test_case test = {.out = (uint8_t *)out, .out_size = channels};
+        struct test_case test = {.out = (uint8_t *)out, .out_size = out_size};
         test.call = (struct call){.signature = SIGNATURE_POOL, .x = {(uintptr_t)args}};
-        snprintf(test.text, sizeof test.text, "channels=%zu taps=%zu multiplier=%g", channels, taps,
-                 (double)args->multiplier);
+        snprintf(test.text, sizeof test.text,
+                 "channels=%zu taps=%zu pixels=%zu multiplier=%g real=%d", channels, taps, pixels,
+                 (double)args->multiplier, args->real);
         check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }

@@ -65,8 +65,8 @@ static uint32_t deep_parts(const struct n8_igemm_args *a) {
 #define DEPTHWISE_S16(symbol)                                                                      \
     TAKES(symbol, n8_depthwise_s16_args, SIZE(a->pixels), SIZE(a->channels),                       \
           SIZE(a->kernel_height), SIZE(a->kernel_width))
-#define POOL(symbol)        TAKES(symbol, n8_pool_args, SIZE(a->taps), SIZE(a->channels))
-#define BLEND(symbol)       TAKES(symbol, n8_blend_args, SIZE(a->channels))
+#define POOL(symbol)  TAKES(symbol, n8_pool_args, SIZE(a->taps), SIZE(a->channels), SIZE(a->pixels))
+#define BLEND(symbol) TAKES(symbol, n8_blend_args, SIZE(a->channels))
 #define INTERPOLATE(symbol) TAKES(symbol, n8_interpolate_args, SIZE(a->count))
 #define NORMALIZE(symbol)   TAKES(symbol, n8_normalize_args, SIZE(a->count))
 #define QUANTIZE(symbol)                                                                           \

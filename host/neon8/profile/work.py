@@ -48,6 +48,12 @@ def rows(sizes: Sizes) -> Terms:
     )
 
 
+def pool(sizes: Sizes) -> Terms:
+    """Pixels, each of `taps` times `channels` values."""
+    taps, channels, pixels, *none = sizes
+    return tuple(pixels * term for term in rows((taps, channels, 0, *none)))
+
+
 GROUP, PARTS = 32, 4
 """Bytes of the depth of a group of products, and the parts of it that may be deep."""
 
@@ -168,8 +174,8 @@ TERMS: dict[str, Callable[[Sizes], Terms]] = {
     "requantize_s32_s8": rows,
     "table_s8": rows,
     "affine_s8": rows,
-    "maxpool_s8": rows,
-    "avgpool_s8": rows,
+    "maxpool_s8": pool,
+    "avgpool_s8": pool,
     "interleave_s8": rows,
     "deinterleave_s8": rows,
     "transpose_f32": rows,
