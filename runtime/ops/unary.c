@@ -225,9 +225,12 @@ static void apply(const struct function *f, float *out, const float *in, size_t 
     double *top = stack; // the first free place
     for (size_t n = 0; n < f->size; n++) {
         const int32_t name = f->names[n];
-        if (name == N8_FUNCTION_X || name == N8_FUNCTION_CONSTANT) {
+        if (name == N8_FUNCTION_X) {
+            n8_to_double_all(top, in, count);
+            top += BLOCK;
+        } else if (name == N8_FUNCTION_CONSTANT) {
             for (size_t i = 0; i < count; i++) {
-                top[i] = (double)(name == N8_FUNCTION_X ? in[i] : f->parameters[n][0]);
+                top[i] = (double)f->parameters[n][0];
             }
             top += BLOCK;
         } else if (arguments_of(name) == 1) {
@@ -237,9 +240,7 @@ static void apply(const struct function *f, float *out, const float *in, size_t 
             apply_two(name, top - BLOCK, top, count);
         }
     }
-    for (size_t i = 0; i < count; i++) {
-        out[i] = n8_one_nan((float)stack[i]);
-    }
+    n8_to_float_all(out, stack, count);
 }
 
 void n8_run_unary(const struct n8_session *session, const struct n8_step *step, size_t begin,

@@ -4,6 +4,8 @@
 // computes one waits for the result of each operation. What is rare is left to the header.
 #include "elementary.h"
 
+#include "floats.h"
+
 #include <stdbool.h>
 
 #if defined(__arm__)
@@ -120,4 +122,22 @@ void n8_sigmoid_all(double *x, size_t count) {
 
 void n8_tanh_all(double *x, size_t count) {
     each_block(x, count, tanh_block);
+}
+
+void n8_to_double_all(double *restrict out, const float *restrict in, size_t count) {
+    for (; count >= LANES; count -= LANES, in += LANES, out += LANES) {
+        EACH out[i] = (double)in[i];
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = (double)in[i];
+}
+
+void n8_to_float_all(float *restrict out, const double *restrict in, size_t count) {
+    for (; count >= LANES; count -= LANES, in += LANES, out += LANES) {
+        float y[LANES];
+        EACH y[i] = (float)in[i];
+        EACH out[i] = n8_one_nan(y[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = n8_one_nan((float)in[i]);
 }

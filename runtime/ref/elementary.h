@@ -124,8 +124,10 @@ static inline double n8_tanh(double x) {
 }
 
 // The same of each of `count` values, in place: eight of them side by side, for a processor that
-// would wait for the result of each operation.
+// would wait for the result of each operation. And to double, and back with one NaN.
 #pragma GCC visibility push(hidden)
+void n8_to_double_all(double *restrict out, const float *restrict in, size_t count);
+void n8_to_float_all(float *restrict out, const double *restrict in, size_t count);
 void n8_exp_all(double *x, size_t count);
 void n8_sigmoid_all(double *x, size_t count);
 void n8_tanh_all(double *x, size_t count);
