@@ -4,6 +4,7 @@
 // comparison, (27).
 #include "ref/elementary.h"
 #include "ref/floats.h"
+#include "size.h"
 #include "step.h"
 
 enum n8_status n8_check_binary(struct n8_reader *reader, const struct n8_step *step) {
@@ -23,49 +24,62 @@ static float modulo(float x, float y) {
     return rest != 0.0f && (rest < 0.0f) != (y < 0.0f) ? rest + y : rest;
 }
 
-#define EACH(value)                                                                                \
-    for (size_t i = 0; i < count; i++) {                                                           \
-        const float x = a[i * a_step];                                                             \
-        const float y = b[i * b_step];                                                             \
+enum { BLOCK = 32 }; // values at once, which compilers make vectors of
+
+#define EACH(limit, value)                                                                         \
+    for (size_t i = 0; i < (limit); i++) {                                                         \
+        const float x = a[i], y = b[i];                                                            \
         out[i] = n8_one_nan(value);                                                                \
     }                                                                                              \
     break
 
-static inline void combine(uint32_t function, float *out, const float *a, size_t a_step,
-                           const float *b, size_t b_step, size_t count) {
+// The first `count` values, and of what is cheap those that follow in the block, too.
+static void combine(uint32_t function, float *restrict out, const float *restrict a,
+                    const float *restrict b, size_t count) {
     switch (function) {
     case N8_FUNCTION_ADD:
-        EACH(x + y);
+        EACH(BLOCK, x + y);
     case N8_FUNCTION_SUBTRACT:
-        EACH(x - y);
+        EACH(BLOCK, x - y);
     case N8_FUNCTION_MULTIPLY:
-        EACH(x * y);
+        EACH(BLOCK, x * y);
     case N8_FUNCTION_DIVIDE:
-        EACH(x / y);
+        EACH(count, x / y);
     case N8_FUNCTION_MINIMUM:
-        EACH(x != x || x < y ? x : y);
+        EACH(BLOCK, x != x || x < y ? x : y);
     case N8_FUNCTION_MAXIMUM:
-        EACH(x != x || x > y ? x : y);
+        EACH(BLOCK, x != x || x > y ? x : y);
     case N8_FUNCTION_POWER:
-        EACH((float)n8_power((double)x, (double)y));
+        EACH(count, (float)n8_power((double)x, (double)y));
     case N8_FUNCTION_REMAINDER:
-        EACH(fmodf(x, y));
+        EACH(count, fmodf(x, y));
     case N8_FUNCTION_MODULO:
-        EACH(modulo(x, y));
+        EACH(count, modulo(x, y));
     default: // N8_FUNCTION_PRELU
-        EACH(x < 0.0f ? x * y : x);
+        EACH(BLOCK, x < 0.0f ? x * y : x);
+    }
+}
+
+static void copy(float *to, const float *from, size_t step, size_t count) {
+    if (step == 1 && count == BLOCK) {
+        memcpy(to, from, BLOCK * sizeof *to);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        to[i] = from[i * step];
     }
 }
 
 static void combine_floats(const struct n8_step *step, void *out, const void *const *operands,
                            const size_t *steps, size_t count) {
-    const uint32_t function = step->row.function;
-    if (steps[0] == 1 && steps[1] == 1) { // constants, which compilers make vectors of
-        combine(function, out, operands[0], 1, operands[1], 1, count);
-    } else if (steps[0] == 1 && steps[1] == 0) {
-        combine(function, out, operands[0], 1, operands[1], 0, count);
-    } else {
-        combine(function, out, operands[0], steps[0], operands[1], steps[1], count);
+    const float *a = operands[0], *b = operands[1];
+    float *to = out, x[BLOCK] = {0}, y[BLOCK] = {0}, z[BLOCK];
+    for (size_t i = 0; i < count; i += BLOCK) {
+        const size_t some = n8_smaller(count - i, BLOCK);
+        copy(x, a + i * steps[0], steps[0], some);
+        copy(y, b + i * steps[1], steps[1], some);
+        combine(step->row.function, z, x, y, some);
+        memcpy(to + i, z, some * sizeof *z);
     }
 }
 

@@ -87,11 +87,22 @@ static const uint8_t *at_pixel(const struct operand *operand, const struct n8_te
     return at;
 }
 
+enum { REPEATED = 256 }; // values of 4 bytes, at most
+
+// True if an operand is a value for each channel, one after another.
+static bool of_channels(const struct operand *operand, const struct n8_tensor *in,
+                        const struct n8_tensor *out) {
+    return operand->stride[1] == n8_value_size(in) && n8_value_count(in) == (size_t)out->dims[1];
+}
+
 void n8_run_broadcast(const struct n8_session *session, const struct n8_step *step, size_t begin,
                       size_t end, n8_combine_fn *combine) {
     const struct n8_tensor *out = step->out;
-    const size_t inputs = step->row.input_count;
+    const size_t inputs = step->row.input_count, channels = (size_t)out->dims[1];
     struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    // Operands of channels alone are repeated, so that there are some short pixels at once.
+    const size_t some = n8_smaller(stretch.pixels, REPEATED / channels);
+    bool repeats = some > 1 && n8_value_size(out) == sizeof(int32_t);
     struct operand operands[OPERANDS];
     const void *from[OPERANDS];
     size_t steps[OPERANDS];
@@ -101,14 +112,35 @@ void n8_run_broadcast(const struct n8_session *session, const struct n8_step *st
         operands[i] = operand_of(session, step, i);
         steps[i] = same ? 1 : out->rank > 1 ? operands[i].stride[1] / n8_value_size(in) : 0;
         if (!same && n8_value_count(in) != 1) {
-            stretch = (struct n8_stretch){1, (size_t)out->dims[1]};
+            stretch = (struct n8_stretch){1, channels};
+            repeats = repeats && of_channels(&operands[i], in, out);
         }
     }
+    int32_t repeated[OPERANDS][REPEATED];
+    if (repeats && stretch.pixels == 1) {
+        stretch = (struct n8_stretch){some, some * channels};
+        for (size_t i = 0; i < inputs; i++) {
+            if (of_channels(&operands[i], n8_input(session->model, step, i), out)) {
+                for (size_t p = 0; p < some; p++) {
+                    memcpy(&repeated[i][p * channels], operands[i].values,
+                           channels * sizeof(int32_t));
+                }
+                operands[i] = (struct operand){.values = (const uint8_t *)repeated[i]};
+            }
+        }
+    }
+    // Pixels along the last axis follow each other by a stride of each operand: no divisions.
+    const int32_t last = out->rank - 1;
+    const size_t row = last > 1 && stretch.pixels == 1 ? (size_t)out->onnx_dims[last] : 1;
+    size_t left = 0; // pixels of this row
     for (size_t p = begin; p < end; p += stretch.pixels) {
         for (size_t i = 0; i < inputs; i++) {
-            from[i] = at_pixel(&operands[i], out, p);
+            from[i] = left > 0 ? (const uint8_t *)from[i] + operands[i].stride[last]
+                               : at_pixel(&operands[i], out, p);
         }
-        combine(step, n8_out_pixel(session, step, p), from, steps, stretch.count);
+        left = left > 0 ? left - 1 : row - p % row - 1;
+        const size_t count = n8_smaller(end - p, stretch.pixels) * (stretch.count / stretch.pixels);
+        combine(step, n8_out_pixel(session, step, p), from, steps, count);
     }
 }
 

@@ -122,7 +122,12 @@ def grow_binary(net: Net) -> None:
     same = [t for t in net.floats if t.dims == source.dims]
     other = same[int(net.rng.integers(len(same)))]
     if net.rng.integers(3):
-        dims = [size if net.rng.integers(2) else 1 for size in source.dims]
+        kept = net.rng.integers(2, size=source.rank)
+        if net.rng.integers(2):
+            kept = np.arange(source.rank) == 1  # a value for each channel
+        dims = [
+            size if keep else 1 for size, keep in zip(source.dims, kept, strict=True)
+        ]
         other = constant(net, dims[int(net.rng.integers(len(dims))) :])
     pair = [source, other]
     if net.rng.integers(2):
