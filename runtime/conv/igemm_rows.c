@@ -34,17 +34,15 @@ static void point_tile(const struct n8_igemm_rows *it, const int8_t *image, cons
     for (int32_t ky = 0; ky < s->kernel_height; ky++) {
         const int8_t *tap = image + ky * down;
         for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr, tap += across) {
-#if defined(__arm__)
-            // Kernels have this many pixels, or one; a constant for speed, nothing depends on it.
-            if (mr == 4) {
+            size_t m = 0;
+            // A constant for speed, nothing depends on it.
+            for (; m + 4 <= mr; m += 4) {
 #pragma GCC unroll 4
-                for (size_t m = 0; m < 4; m++) {
-                    table[m] = tap + at[m];
+                for (size_t i = m; i < m + 4; i++) {
+                    table[i] = tap + at[i];
                 }
-                continue;
             }
-#endif
-            for (size_t m = 0; m < mr; m++) {
+            for (; m < mr; m++) {
                 table[m] = tap + at[m];
             }
         }
@@ -240,14 +238,17 @@ static bool is_pointwise(const struct n8_conv2d_shape *s) {
 
 // The pointer table of such a layer's unit; the last tile repeats the last pixel.
 static void point_pixels(const struct n8_igemm_rows *it, const int8_t *image) {
-    const size_t mr = it->conv->row->tile.mr;
-    const size_t end = n8_pieces(it->at.count, mr) * mr;
-    const int8_t *pixel = image + (ptrdiff_t)it->at.first * it->io->in_stride;
-    for (size_t p = 0; p < it->at.count; p++, pixel += it->io->in_stride) {
-        it->table[p] = pixel;
+    const size_t mr = it->conv->row->tile.mr, count = it->at.count;
+    const size_t end = n8_pieces(count, mr) * mr;
+    const ptrdiff_t stride = it->io->in_stride;
+    const int8_t *pixel = image + (ptrdiff_t)it->at.first * stride;
+    const int8_t **table = it->table;
+#pragma GCC unroll 4
+    for (size_t p = 0; p < count; p++, pixel += stride) {
+        table[p] = pixel;
     }
-    for (size_t p = it->at.count; p < end; p++) {
-        it->table[p] = it->table[it->at.count - 1];
+    for (size_t p = count; p < end; p++) {
+        table[p] = table[count - 1];
     }
 }
 

@@ -298,21 +298,21 @@ void n8_run_arithmetic(const struct n8_session *session, const struct n8_step *s
     if (scratch != memory || piece != NULL || args.scales != NULL) {
         most = n8_smaller(most, piece_pixels(out));
     }
-    for (size_t p = begin; p < end;) {
-        size_t pixels = n8_smaller(most, end - p);
+    const struct n8_stretch stretch = n8_stretch_of(model, step, most);
+    const size_t stride = stretch.count / stretch.pixels;
+    for (size_t p = begin, pixels; p < end; p += pixels) {
+        pixels = n8_smaller(stretch.pixels, end - p);
         if (whole) {
             pixels = n8_smaller(pixels, area - p % area); // up to the end of the image
         }
-        const struct n8_stretch stretch = n8_stretch_of(model, step, pixels);
-        const size_t stride = stretch.count / stretch.pixels;
         const void *values[OPERANDS];
         for (size_t i = 0; i < OPERANDS; i++) {
             values[i] = operands[i].piece == NULL
                             ? operands[i].values + p * operands[i].tensor->pixel_stride
-                            : written_out(&operands[i], out, p, stretch.pixels, stride);
+                            : written_out(&operands[i], out, p, pixels, stride);
         }
         void *to = n8_out_pixel(session, step, p);
-        args.count = stretch.count;
+        args.count = pixels * stride;
         if (s16) {
             struct n8_add_s16_args wide = of_s16(&args);
             wide.out = piece == NULL ? to : piece;
@@ -328,7 +328,6 @@ void n8_run_arithmetic(const struct n8_session *session, const struct n8_step *s
             args.b = values[1];
             kernel.s8(&args);
         }
-        p += stretch.pixels;
     }
 }
 
