@@ -21,11 +21,12 @@ from neon8.errors import Neon8Error
 from neon8.evaluate.detection import Matching
 from neon8.evaluate.evaluate import reading_of
 from neon8.evaluate.heads import Option, parse
-from neon8.evaluate.metrics import Squares, as_json, tally_of
+from neon8.evaluate.metrics import Squares, tally_of
 from neon8.evaluate.runner import open_float
 from neon8.evaluate.tasks import Setup
 from neon8.files import write_atomic
 from neon8.settings.stages import JudgeSettings
+from neon8.text import finite
 
 FP32 = "FP32"
 OPTIONS = {
@@ -45,7 +46,7 @@ REWRITTEN = (FP32, "plain", "default", "onnxruntime")
 RECIPES = (FP32, *OPTIONS, *peers.PEERS)
 
 Row = dict[str, Any]
-"""as_json() of an Evaluation with `samples`, see Watched; or {"refused": why}.
+"""finite() of an Evaluation with `samples`, see Watched; or {"refused": why}.
 
 setting: of a peer, the best.  failed: why, of those that failed.
 """
@@ -203,7 +204,7 @@ def _evaluated(case: Case, model: Path) -> Row:
         watch=watched.each,
     )
     samples = {key: getattr(watched, key) for key in ("noise", "right", "boxes")}
-    return as_json(result) | {"samples": samples}
+    return finite(result) | {"samples": samples}
 
 
 def _compiled(case: Case, options: Mapping[str, Any], made: Path) -> None:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text for terminals and notebooks: columns, sizes, names that cannot do harm."""
 
+import dataclasses
 import difflib
 import html
 import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from typing import Any
 
 
 class Shown(str):
@@ -248,10 +250,18 @@ def number(value: float) -> str:
     return Shown(f"{value:.6g}", float(value))
 
 
-def finite(value: object) -> object:
-    """What JSON holds of a value: null for floats that are not finite, at any depth."""
+def finite(value: Any) -> Any:
+    """What JSON holds of a value, at any depth, without the bytes in dataclasses.
+
+    None for floats that are not finite.
+    """
     if isinstance(value, Shown):
         return finite(value.value)
+    if is_dataclass(value):
+        own = {
+            each.name: getattr(value, each.name) for each in dataclasses.fields(value)
+        }
+        return {n: finite(each) for n, each in own.items() if type(each) is not bytes}
     if isinstance(value, dict):
         return {name: finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

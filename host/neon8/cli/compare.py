@@ -112,7 +112,6 @@ def as_json(found: "Comparison", command: "Callable[[Row], str]") -> str:
     """One object; a row without figures has a failure."""
     import json
 
-    from neon8.evaluate import metrics
     from neon8.text import finite
 
     rows = [
@@ -121,12 +120,12 @@ def as_json(found: "Comparison", command: "Callable[[Row], str]") -> str:
             "scheme": row.scheme,
             "guards": row.guards,
             "failure": row.failure,
-            "gain_db": None if row.gain is None else finite(row.gain.db),
-            "gain_range": None if row.gain is None else finite(row.gain.range),
+            "gain_db": None if row.gain is None else row.gain.db,
+            "gain_range": None if row.gain is None else row.gain.range,
             "contender": row.contender,
-            "losses": list(row.losses),
-            "judged_db": None if row.sqnr_db is None else finite(row.sqnr_db),
-            **({} if row.result is None else metrics.as_json(row.result)),
+            "losses": row.losses,
+            "judged_db": row.sqnr_db,
+            **({} if row.result is None else finite(row.result)),
         }
         for row in found.rows
     ]
@@ -137,8 +136,8 @@ def as_json(found: "Comparison", command: "Callable[[Row], str]") -> str:
             "scheme": found.advised.scheme,
             "command": command(found.advised),
         }
-    reference = metrics.as_json(found.reference)
-    return json.dumps({"reference": reference, "rows": rows, "advised": advised})
+    everything = {"reference": found.reference, "rows": rows, "advised": advised}
+    return json.dumps(finite(everything))
 
 
 def as_text(

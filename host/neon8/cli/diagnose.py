@@ -2,13 +2,9 @@
 """neon8 diagnose."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from neon8.cli import options
 from neon8.settings.reader import add_options
-
-if TYPE_CHECKING:
-    from neon8.refine.diagnosis import Diagnosis
 
 SUMMARY = "find out where an int8 network loses, why, and what would help"
 
@@ -70,11 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> str:
     """Diagnose a network with its scales."""
+    import json
+
     from neon8.cli.progress import stages
     from neon8.files import write_atomic
     from neon8.inspection.chart import drawn
     from neon8.inspection.diagnosis import described
     from neon8.refine.diagnosis import diagnose_model
+    from neon8.text import finite
 
     with stages(quiet=arguments.quiet) as progress:
         found = diagnose_model(
@@ -87,16 +86,6 @@ def run(arguments: argparse.Namespace) -> str:
     if arguments.plot is not None:
         write_atomic(arguments.plot, drawn(found).encode())
     if arguments.json:
-        return as_json(found)
+        return json.dumps(finite(found))
     shown = described(found, everything=arguments.all)
     return shown + options.same_there(arguments, "all tensors of all samples")
-
-
-def as_json(found: "Diagnosis") -> str:
-    """One object; null for what is not finite, which JSON lacks."""
-    import json
-    from dataclasses import asdict
-
-    from neon8.text import finite
-
-    return json.dumps(finite(asdict(found)))

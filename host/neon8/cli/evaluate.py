@@ -100,13 +100,13 @@ def run(arguments: argparse.Namespace) -> str:
 
     from neon8.cli.progress import watcher
     from neon8.evaluate.evaluate import evaluate_model
-    from neon8.evaluate.metrics import as_json
+    from neon8.text import finite
 
     model, data, settings = arguments.model, arguments.data, arguments.settings
     with watcher("evaluate", quiet=arguments.quiet) as watch:
         result = evaluate_model(model, data, settings=settings, watch=watch)
     if arguments.json:
-        return json.dumps(as_json(result))
+        return json.dumps(finite(result))
     return "\n".join([as_text(result), *_remedy(arguments, result)])
 
 

@@ -7,7 +7,7 @@ number of samples.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from neon8.evaluate.scores import (
     negative_log_likelihood,
     tied,
 )
-from neon8.text import UNKNOWN, Fields, Part, Showing, Table, decimals, finite
+from neon8.text import UNKNOWN, Fields, Part, Showing, Table, decimals
 
 if TYPE_CHECKING:
     from neon8.evaluate.tasks import TaskFigures
@@ -119,11 +119,6 @@ class Evaluation(Showing):
             for each in sorted(self.outputs, key=lambda each: each.judged_db)
         ]
         return Table("outputs", rows, OUTPUTS)
-
-
-def as_json(result: Evaluation) -> dict[str, object]:
-    """A JSON object; None for what is not known, and for infinity, which JSON lacks."""
-    return {name: finite(value) for name, value in asdict(result).items()}
 
 
 def _added(one: "Sums", other: "Sums") -> dict[str, Any]:

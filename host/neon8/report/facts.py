@@ -4,8 +4,7 @@
 Whatever evaluate, diagnose, inspect and solve have values for is such a value here.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from neon8.evaluate.metrics import Evaluation
@@ -279,22 +278,4 @@ class Report(Showing):
 
 def as_json(report: Report) -> dict[str, Any]:
     """One object; null for what is not known or finite; without pictures."""
-    facts = finite(_value(report))
-    return {"format": FORMAT, "format_version": VERSION, **facts}  # type: ignore[dict-item]
-
-
-def _value(value: Any) -> Any:
-    if is_dataclass(value):
-        return dict(_fields(value))
-    if isinstance(value, dict):
-        return {name: _value(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_value(each) for each in value]
-    return value
-
-
-def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    for each in fields(value):
-        own = getattr(value, each.name)
-        if not isinstance(own, bytes):
-            yield each.name, _value(own)
+    return {"format": FORMAT, "format_version": VERSION, **finite(report)}
