@@ -9,7 +9,6 @@ imported when it runs, so that saving a file does not load onnxruntime.
 
 import json
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -23,6 +22,7 @@ from neon8.data.samples import Data
 from neon8.errors import SettingsError
 from neon8.files import write_atomic
 from neon8.ir.graph import Graph
+from neon8.progress import Count, Stages, nobody
 from neon8.quant import table_json
 from neon8.quant.scale_table import NARROW, ScaleTable
 from neon8.settings.reader import takes
@@ -33,15 +33,6 @@ if TYPE_CHECKING:
     from neon8.calibrate.run.run import Outcome
     from neon8.graph.onnx_file import Shapes
     from neon8.refine import curve, faster, thorough
-
-Progress = Callable[[int, int | None], None]
-"""Told how many samples are done, and of how many, None if that is not known."""
-Stages = Callable[[str, int, int | None], None]
-"""The same of a stage: "observe", "faster", "choose" or "search"."""
-
-
-def nobody(_stage: str, _done: int, _total: int | None) -> None:
-    """Progress that nobody wants to see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,7 +73,7 @@ def observe(
     """
     from neon8.calibrate.run.run import Task, forget, observe_data
 
-    task = Task(output=output, progress=_samples(progress))
+    task = Task(output=output, progress=partial(progress, "observe"))
     outcome = observe_data(model, data, settings, task)
     found = _report(outcome, settings)
     if output is not None:
@@ -129,7 +120,7 @@ def calibrate(
         asked = settings.judge
         users_task(Setup(metric=asked.metric, detection=asked.detection))
     rules = with_overrides(settings.solve)  # before hours of work
-    task = Task(output=output, progress=_samples(progress), keep=keep)
+    task = Task(output=output, progress=partial(progress, "observe"), keep=keep)
     outcome = observe_data(model, data, settings, task)
     sped, chosen, searched = None, None, None
     # With nothing kept the journal need not be whole, and little is lost with it.
@@ -191,10 +182,6 @@ def calibrate(
     )
 
 
-def _samples(progress: Stages) -> Progress:
-    return partial(progress, "observe")
-
-
 def _report(outcome: "Outcome", settings: Settings) -> dict[str, Any] | None:
     """The convergence report, if thresholds were measured; also to its file."""
     from neon8.calibrate.run import convergence
@@ -220,7 +207,7 @@ def calibrate_model(
     *,
     onnx: str | Path | None = None,
     output: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Count | None = None,
     settings: Settings = DEFAULTS,
     **_keywords: Any,
 ) -> ScaleTable:
@@ -260,7 +247,7 @@ def observe_model(
     data: Data,
     *,
     output: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Count | None = None,
     settings: Settings = DEFAULTS,
     **_keywords: Any,
 ) -> Observation:
@@ -283,7 +270,7 @@ def _path(path: str | Path | None) -> Path | None:
     return None if path is None else Path(path)
 
 
-def _of_samples(progress: Progress | None) -> Stages:
+def _of_samples(progress: Count | None) -> Stages:
     """Tells of the samples alone."""
 
     def told(stage: str, done: int, total: int | None) -> None:

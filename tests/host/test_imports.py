@@ -17,6 +17,7 @@ ORDER = (
     "prebuilt",
     "onnx_session",
     "text",
+    "progress",
     "quant",
     "settings",
     "ir",

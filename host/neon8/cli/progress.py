@@ -5,12 +5,14 @@ It is imported only where a bar is visible: not in logs, and many runs are short
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
+from neon8.progress import Stages, nobody, through
+
 Watch = Callable[[Iterable[Any]], Iterable[Any]]
-Stages = Callable[[str, int, int | None], None]
 
 UNITS = {
     "faster": "run",
@@ -35,7 +37,7 @@ def stages(*, quiet: bool) -> Iterator[Stages]:
     the block, even after an error. Any thread may call the function.
     """
     if _hidden(quiet=quiet):
-        yield lambda _stage, _done, _total: None
+        yield nobody
         return
     from tqdm import tqdm
 
@@ -62,13 +64,4 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
         yield iter
         return
     with stages(quiet=quiet) as told:
-
-        def watch(samples: Iterable[Any]) -> Iterable[Any]:
-            batch = getattr(samples, "batch", 1)  # samples that come as one
-            total = len(samples) * batch if isinstance(samples, Sized) else None
-            told(what, 0, total)
-            for done, sample in enumerate(samples, 1):
-                yield sample
-                told(what, done * batch, total)
-
-        yield watch
+        yield partial(through, progress=told, stage=what)

@@ -11,9 +11,7 @@ from neon8.arrays import FloatArray
 from neon8.compile import lower, writer
 from neon8.compile.cutting import cut_for, files_of, kept_inside
 from neon8.compile.open_shapes import (
-    Progress,
     compile_open,
-    nobody,
     openings,
 )
 from neon8.compile.whole_numbers import wrapping
@@ -26,6 +24,7 @@ from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx, symbols_of
 from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import Graph
 from neon8.ir.program import Program
+from neon8.progress import Stages, nobody
 from neon8.quant import table_json
 from neon8.quant.int16_fit import Fit
 from neon8.quant.scale_table import ScaleTable
@@ -93,7 +92,7 @@ def compile_network(
     model: str | Path | Graph,
     table: str | Path | ScaleTable | None = None,
     settings: Settings = DEFAULTS,
-    progress: Progress = nobody,
+    progress: Stages = nobody,
 ) -> Compiled:
     """As compile_model(), and which layers run in float32.
 
@@ -124,7 +123,7 @@ def _compile_open(
     model: str | Path | Graph,
     table: str | Path | ScaleTable | None,
     settings: Settings,
-    progress: Progress,
+    progress: Stages,
 ) -> Compiled:
     """The file for all shapes within bounds."""
     shapes = settings.network.shapes or {}

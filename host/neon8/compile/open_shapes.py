@@ -29,13 +29,13 @@ from neon8.compile.whole_constants import Wholes, wholes_of, with_wholes
 from neon8.errors import CompileError, Neon8Error
 from neon8.ir.program import Program, Tensor
 from neon8.ir.sizes import Symbol
+from neon8.progress import Stages, nobody
 from neon8.settings.shapes import Open
 
 if TYPE_CHECKING:  # loads onnx, which a board has not
     from neon8.graph.onnx_file import Shapes
 
 Wanted = Mapping[str, Sequence[int | Open]]
-Progress = Callable[[str, int, int | None], None]
 
 SAMPLES = 8
 """Shapes that are compared, if there are as many."""
@@ -60,10 +60,6 @@ CLOSE = 15.0
 """dB of an output that only roundings make another one."""
 
 LOG = logging.getLogger("neon8")
-
-
-def nobody(_stage: str, _done: int, _total: int | None) -> None:
-    """Progress that nobody wants to see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +128,7 @@ def openings(
 def compile_open(
     found: Openings,
     compile_at: Callable[["Shapes"], Program],
-    progress: Progress = nobody,
+    progress: Stages = nobody,
 ) -> Program:
     """The Program for all shapes within the bounds.
 

@@ -24,6 +24,7 @@ from neon8.evaluate.runner import FloatRunner, open_float
 from neon8.evaluate.scores import LEAST, Reading, reading
 from neon8.evaluate.tasks import Judged, Setup, Task, tasks_of
 from neon8.graph.onnx_file import Shapes
+from neon8.progress import nobody
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
 
@@ -61,10 +62,6 @@ class Seen:
     reading: Reading
     floor: float
     heads: Heads | None
-
-
-def nobody(_seen: Seen) -> None:
-    """Look at no single run."""
 
 
 @takes("network", "data", "target", "run", "evaluate", "judge")

@@ -24,12 +24,9 @@ from neon8.evaluate.scores import is_vector
 from neon8.evaluate.tasks import Labels, Setup, Task, tasks_of
 from neon8.ir.graph import Graph
 from neon8.operators.softmax import Softmax
+from neon8.progress import nobody
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
-
-
-def nothing() -> None:
-    """Nobody counts the runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -148,7 +145,7 @@ class Bench:
     graph: Graph
     samples: Sequence[Arrays]
     wanted: Sequence[Arrays]
-    tick: Callable[[], None] = nothing
+    tick: Callable[[], None] = nobody
     judge: Judge | None = None
     labels: Sequence[Labels] = ()
     price: Callable[[bytes], float] | None = None

@@ -27,7 +27,6 @@ from neon8.evaluate.measure import (
     MixedBench,
     before_softmax,
     by_shape,
-    nothing,
 )
 from neon8.evaluate.tasks import Labels, Setup
 from neon8.graph.cut import INSIDE, Cut
@@ -37,6 +36,7 @@ from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.graph.part import Part, Parts
 from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import Graph
+from neon8.progress import nobody
 from neon8.quant.scale_table import ScaleTable
 from neon8.settings.shapes import is_open, settled
 from neon8.settings.stages import JudgeSettings, Settings
@@ -223,7 +223,7 @@ def bench_of(
     *,
     wanted: Sequence[Arrays] | None = None,
     labels: Sequence[Labels] = (),
-    tick: Callable[[], None] = nothing,
+    tick: Callable[[], None] = nobody,
     price: Callable[[bytes], float] | None = None,
 ) -> AnyBench:
     """What measures tables on samples, each at its own shape.

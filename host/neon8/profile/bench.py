@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a board takes for a model: bench_model()."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from neon8.profile.measured import (
     Times,
     digest,
 )
+from neon8.progress import Count, nobody
 from neon8.runtime.board import batch
 from neon8.runtime.board.board import Board, link_to, online
 from neon8.runtime.board.model import BoardModel
@@ -60,15 +61,11 @@ LEAST_EVICTED, MOST_EVICTED = 8 << 20, 1 << 28
 SUFFIXES = {"K": 10, "M": 20, "G": 30}
 
 
-def nobody(_done: int, _total: int) -> None:
-    """Watch nothing."""
-
-
 @takes("network", "target", "bench")
 def bench_model(
     path: str | Path,
     *,
-    watch: Callable[[int, int], None] = nobody,
+    watch: Count = nobody,
     settings: Settings = DEFAULTS,
     **_keywords: Any,
 ) -> Bench:

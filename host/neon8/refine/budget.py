@@ -27,6 +27,7 @@ from neon8.files import write_atomic
 from neon8.ir.graph import Graph
 from neon8.ir.groups import groups_of
 from neon8.operators.conversion import RequantizeOp
+from neon8.progress import Count, nobody
 from neon8.quant.scale_table import NARROW, WEIGHTS16, WIDE, ScaleTable
 from neon8.refine.candidates import (
     FLOAT,
@@ -40,7 +41,7 @@ from neon8.refine.candidates import (
     weights_of,
 )
 from neon8.refine.curve import FORMAT, VERSION, Found, Step, as_json
-from neon8.refine.sensitivity import FEW, Meter, Watch, nobody
+from neon8.refine.sensitivity import FEW, Meter
 from neon8.rewrite.bits import in_float32, with_bits, with_wide_weights
 from neon8.settings.stages import DEFAULTS, JudgeSettings, RefineSettings
 
@@ -75,7 +76,7 @@ def more_bits(
     *,
     judge: JudgeSettings = DEFAULTS.judge,
     price: Callable[[bytes], float] | None = None,
-    watch: Watch = nobody,
+    watch: Count = nobody,
 ) -> Found:
     """Give tensors more bits until the goal is reached, and write the curve.
 

@@ -7,11 +7,11 @@ other scales on the whole network.
 """
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from neon8.evaluate.network import Network, bench_of, judge_of, open_network
 from neon8.evaluate.there import checks, with_all_tensors
 from neon8.ir.groups import groups_of
 from neon8.machines import NATIVE
+from neon8.progress import Stages, nobody, through
 from neon8.quant import reasons, table_json
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine import losses, remedies, split
@@ -46,14 +47,6 @@ SAMPLES = 20
 """Enough to rank tensors by."""
 RUNS = 800
 """How often the simulated network runs, one tensor after another rounded."""
-
-Progress = Callable[[str, int, int | None], None]
-"""Told a stage, how much of it is done, and of how much, None if that is unknown."""
-Item = TypeVar("Item")
-
-
-def no_progress(_stage: str, _done: int, _total: int | None) -> None:
-    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -120,7 +113,7 @@ def diagnose_model(
     table: str | Path | ScaleTable,
     data: Data,
     *,
-    progress: Progress = no_progress,
+    progress: Stages = nobody,
     settings: Settings = DEFAULTS,
     **_keywords: Any,
 ) -> Diagnosis:
@@ -141,7 +134,7 @@ def diagnose_model(
     given = network.gather(data, replace(settings, data=part))
     run = _Run(network, scales, settings.judge)
     both = run.pair
-    for sample in _told(progress, "samples", given):
+    for sample in through(given, progress, "samples"):
         run.add(sample)
     if not run.samples:
         raise DataError("no samples to diagnose with")
@@ -165,7 +158,7 @@ def diagnose_model(
         changes += remedies.recipe(both, run.samples, settings.network.shapes)
     tried = [
         (change, trials.measure(change))
-        for change in _told(progress, "remedies", changes)
+        for change in through(changes, progress, "remedies")
     ]
     measured = [each for _, each in tried]
     known = None if isinstance(table, ScaleTable) else table
@@ -237,15 +230,7 @@ def _guarded(table: ScaleTable) -> Iterator[str]:
             yield f"{name}: {reasons.condensed(found)}"
 
 
-def _told(progress: Progress, stage: str, items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items, and report each when the caller is done with it."""
-    total = len(items) if isinstance(items, Sized) else None
-    for done, item in enumerate(items, 1):
-        yield item
-        progress(stage, done, total)
-
-
-def _alone(run: "_Run", progress: Progress) -> dict[str, float]:
+def _alone(run: "_Run", progress: Stages) -> dict[str, float]:
     """Tensor -> dB of the output with only its scale group rounded."""
     both = run.pair
     if not any(tensor.dtype in INTEGERS for tensor in both.program.tensors.values()):
@@ -433,7 +418,7 @@ def _own_cost(each: Split) -> float:
 
 
 def _plan(
-    trials: Trials, tried: Sequence[tuple[Change, Remedy]], progress: Progress
+    trials: Trials, tried: Sequence[tuple[Change, Remedy]], progress: Stages
 ) -> tuple[Remedy, ...]:
     """Take the best remedy for each target, one after another, while it helps.
 
@@ -443,7 +428,7 @@ def _plan(
     best = remedies.best(each for _, each in tried)
     order = [each.target for each in best] + [change.target for change, _ in tried]
     plan: list[Remedy] = []
-    for target in _told(progress, "one after another", list(dict.fromkeys(order))):
+    for target in through(list(dict.fromkeys(order)), progress, "one after another"):
         changes = [change for change, _ in tried if change.target == target]
         found = [trials.measure(change) for change in changes]
         for chosen in remedies.best(found):  # one, or none

@@ -21,6 +21,7 @@ from neon8.ir.graph import Graph
 from neon8.ir.groups import groups_of
 from neon8.operators.convolution import convolutions
 from neon8.profile.profile import Times
+from neon8.progress import Count, nobody
 from neon8.quant import int16_fit
 from neon8.quant.scale_table import (
     BALANCED,
@@ -32,7 +33,6 @@ from neon8.quant.scale_table import (
 )
 from neon8.quant.weights import channel_scales
 from neon8.refine.budget import MARGIN_DB, divided, ratio_of
-from neon8.refine.sensitivity import Watch, nobody
 from neon8.rewrite.equalization import equalized
 from neon8.settings.stages import DEFAULTS, JudgeSettings, RefineSettings
 from neon8.text import columns, decimals
@@ -148,7 +148,7 @@ def made_faster(
     times: Times,
     sparing: bool,
     judge: JudgeSettings = DEFAULTS.judge,
-    watch: Watch = nobody,
+    watch: Count = nobody,
 ) -> Found:
     """Take the changes with which the network takes goal.max_ms, if there are such.
 

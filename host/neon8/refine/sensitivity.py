@@ -6,7 +6,7 @@ rounded, which shows where noise comes from, and SQNR with all but this group ro
 which shows what more bits for it would gain.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +27,7 @@ from neon8.ir.groups import groups_of
 from neon8.ir.program import Program
 from neon8.operators.conversion import QuantizeOp
 from neon8.operators.convolution import Conv2d, convolutions, int8_layers
+from neon8.progress import Count, nobody
 from neon8.quant.scale_table import ScaleTable, TensorScale
 from neon8.rewrite.bias import corrected
 from neon8.rewrite.equalization import equalized, restored
@@ -35,10 +36,6 @@ from neon8.rewrite.rounding import rounded
 
 Setting = Mapping[str, TensorScale]
 """The tensors that are rounded, and how."""
-
-Watch = Callable[[int, int | None], None]
-"""Told how many runs are done, and of how many, None if that is not known."""
-
 
 FEW = 4
 """Samples that tell which of many layers are worth a closer look."""
@@ -56,10 +53,6 @@ class Trial:
 
     setting: Setting
     exact: Collection[str]
-
-
-def nobody(_done: int, _total: int | None) -> None:
-    """Ignore progress."""
 
 
 def rounded_tensors(program_: Program, table: ScaleTable) -> tuple[str, ...]:
@@ -126,7 +119,7 @@ class Meter:
         self._wanted: dict[int, Arrays] = {}
 
     def alone(
-        self, *, runs: int | None = None, watch: Watch = nobody
+        self, *, runs: int | None = None, watch: Count = nobody
     ) -> dict[str, float]:
         """Group -> dB with only this group rounded.  DataError.
 
@@ -141,7 +134,7 @@ class Meter:
         return dict(zip(self.groups, found, strict=True))
 
     def alone_in_weights(
-        self, layers: Collection[str], *, watch: Watch = nobody
+        self, layers: Collection[str], *, watch: Count = nobody
     ) -> dict[str, float]:
         """Layer -> dB with only its weights rounded, on FEW samples.  DataError."""
         every = self._exact.keys()
@@ -154,7 +147,7 @@ class Meter:
         wide: Sequence[frozenset[str]] = (),
         *,
         count: int | None = None,
-        watch: Watch = nobody,
+        watch: Count = nobody,
     ) -> list[float]:
         """The dB under each setting, with weights in int8.  DataError.
 
@@ -170,7 +163,7 @@ class Meter:
         return self._references.at(shapes_of(sample)).run(sample, {})
 
     def _measure(
-        self, trials: Sequence[Trial], count: int | None, watch: Watch
+        self, trials: Sequence[Trial], count: int | None, watch: Count
     ) -> list[float]:
         """The dB of each trial, on the first `count` samples."""
         done, numbers = counted(1), range(len(self._samples))[:count]

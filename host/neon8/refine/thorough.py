@@ -26,11 +26,11 @@ from neon8.evaluate.runner import as_float32
 from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph, nchw
 from neon8.ir.groups import groups_of
+from neon8.progress import Count, nobody
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine.curve import with_losses
 from neon8.refine.inputs import some_pixels
 from neon8.refine.layerwise import BUDGET, Choice, Seen, chosen, layers_of
-from neon8.refine.sensitivity import Watch, nobody
 from neon8.settings.stages import DEFAULTS, JudgeSettings
 from neon8.text import decimals
 
@@ -98,7 +98,7 @@ def best_of(
     samples: Sequence[Kept],
     *,
     judge: JudgeSettings = DEFAULTS.judge,
-    watch: Watch = nobody,
+    watch: Count = nobody,
 ) -> Found:
     """Try all choices, and judge them on other samples.
 

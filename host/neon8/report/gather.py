@@ -2,7 +2,7 @@
 """report_model(): everything that a report says, each thing computed once."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,10 @@ from neon8.errors import ModelError
 from neon8.evaluate.evaluate import evaluate_model
 from neon8.evaluate.network import open_network
 from neon8.machines import NATIVE
+from neon8.progress import Stages, nobody, through
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
-from neon8.refine.diagnosis import SAMPLES, Progress, diagnose_model, no_progress
+from neon8.refine.diagnosis import SAMPLES, diagnose_model
 from neon8.report import figures, search
 from neon8.report.compared import compared, load_table
 from neon8.report.facts import Report, SampleFacts, Values
@@ -46,7 +47,7 @@ def report_model(
     compiled: str | Path,
     data: Data,
     *,
-    progress: Progress = no_progress,
+    progress: Stages = nobody,
     settings: Settings = DEFAULTS,
     **_keywords: Any,
 ) -> Report:
@@ -97,7 +98,8 @@ def report_model(
 
     asked = replace(settings.evaluate, reference=settings.evaluate.reference or onnx)
     here = replace(settings, evaluate=asked, target=TargetSettings())
-    watch, book = partial(_watched, progress), Book(wanted.shown)
+    watch = partial(through, progress=progress, stage="evaluate")
+    book = Book(wanted.shown)
     evaluation = evaluate_model(
         compiled, data, settings=here, watch=watch, seen=book.add
     )
@@ -205,13 +207,6 @@ def _check(
                 f"{path}: was compiled with another table: {step.output!r} has scale "
                 f"{step.scale:.6g}, not {entry.scale:.6g}; compile with this one"
             )
-
-
-def _watched(progress: Progress, items: Iterable[Any]) -> Iterator[Any]:
-    total = len(items) if isinstance(items, Sized) else None
-    for done, item in enumerate(items, 1):
-        yield item
-        progress("evaluate", done, total)
 
 
 def _shown(kept: Kept, *, folder: str, bgr: bool) -> SampleFacts:

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -39,14 +39,10 @@ from neon8.data.few import Few, Kept
 from neon8.data.inputs import batch_of
 from neon8.data.samples import Data, Sample, count_samples, gather
 from neon8.errors import CalibrationError, DataError
+from neon8.progress import Count, nobody
 from neon8.settings.stages import DEFAULTS, ObserveSettings, Settings
 
 LOG = logging.getLogger("neon8")
-Progress = Callable[[int, int | None], None]
-
-
-def no_progress(_done: int, _total: int | None) -> None:
-    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +56,7 @@ class Task:
     """
 
     output: Path | None = None
-    progress: Progress = no_progress
+    progress: Count = nobody
     keep: int = 0
 
 

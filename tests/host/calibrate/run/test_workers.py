@@ -19,9 +19,10 @@ from calib_nets import branchy, images
 from neon8 import errors
 from neon8.calibrate import calib_file
 from neon8.calibrate.run import processes
-from neon8.calibrate.run.run import Task, no_progress, observe_data
+from neon8.calibrate.run.run import Task, observe_data
 from neon8.data.preprocess import Preprocess
 from neon8.errors import CalibrationError, DataError
+from neon8.progress import nobody
 from onnx_nets import save
 from refusals import refused
 from settings_kits import settings_with
@@ -41,7 +42,7 @@ def want(files):
     return observed(files)
 
 
-def observed(files, progress=no_progress, **options):
+def observed(files, progress=nobody, **options):
     task = Task(progress=progress)
     outcome = observe_data(*files, settings_with(**options), task)
     return calib_file.dumps(outcome.observation)
