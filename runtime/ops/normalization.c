@@ -84,20 +84,35 @@ struct group {
     const uint8_t *in;
     uint8_t *out;
     size_t first, channels, pixels;
+    const uint8_t *widened; // whose values `piece` has
+    int16_t piece[PIECE];
 };
+
+// Values of a group in int16; where all of it is one piece, those of its sums serve the result.
+static const int16_t *take(struct group *group, const uint8_t *from, size_t count,
+                           enum n8_type type) {
+    if (type == N8_TYPE_S16) {
+        return (const int16_t *)(const void *)from;
+    }
+    if (group->widened != from) {
+        n8_widen(group->piece, from, count, type);
+        group->widened = from;
+    }
+    return group->piece;
+}
 
 // Sums of the values and of their squares, exact: a tensor has less than 2^31 values of 16 bits.
 static void add_up(const struct n8_session *session, const struct n8_tensor *in,
-                   const struct group *group, int64_t total[2]) {
+                   struct group *group, int64_t total[2]) {
     const size_t size = n8_value_size(in);
-    int16_t piece[PIECE];
+    group->widened = NULL;
     total[0] = total[1] = 0;
     for (size_t p = 0; p < group->pixels; p++) {
         const uint8_t *from = group->in + p * in->pixel_stride;
         for (size_t c = 0, count; c < group->channels; c += count) {
             count = n8_smaller(group->channels - c, PIECE);
             int64_t sums[2];
-            n8_widen(piece, from + c * size, count, in->type);
+            const int16_t *piece = take(group, from + c * size, count, in->type);
             session->model->kernels.sums_s16(sums, piece, count);
             total[0] += sums[0];
             total[1] += sums[1];
@@ -116,13 +131,12 @@ static void normalize_far(const struct n8_normalize_args *args, int64_t factor, 
 }
 
 static void normalize(const struct n8_session *session, const struct n8_step *step,
-                      const struct group *group, struct n8_normalize_args args, int64_t factor,
+                      struct group *group, struct n8_normalize_args args, int64_t factor,
                       int64_t shift) {
     const struct n8_tensor *in = step->in, *out = step->out;
     const float *gain = step->packed, *offset = gain + in->dims[1];
     const bool far = factor > (1 << 30) / (in->type == N8_TYPE_S8 ? -INT8_MIN : -INT16_MIN);
-    int16_t given[PIECE], made[PIECE];
-    args.in = given;
+    int16_t made[PIECE];
     args.out = made;
     args.factor = far ? 0 : (int32_t)factor;
     args.shift = far ? 0 : (int32_t)shift;
@@ -133,7 +147,7 @@ static void normalize(const struct n8_session *session, const struct n8_step *st
             args.count = n8_smaller(group->channels - c, PIECE);
             args.gain = gain + group->first + c;
             args.offset = offset + group->first + c;
-            n8_widen(given, from + c * n8_value_size(in), args.count, in->type);
+            args.in = take(group, from + c * n8_value_size(in), args.count, in->type);
             if (far) {
                 normalize_far(&args, factor, shift);
             } else {
@@ -145,7 +159,7 @@ static void normalize(const struct n8_session *session, const struct n8_step *st
 }
 
 static void run_group(const struct n8_session *session, const struct n8_step *step,
-                      const struct group *group) {
+                      struct group *group) {
     const struct n8_tensor *in = step->in;
     const int64_t count = (int64_t)(group->channels * group->pixels), zero_point = in->zero_point;
     const bool centred = step->row.function == N8_FUNCTION_SUBTRACT;
