@@ -8,6 +8,7 @@ enum { MANY = 32, FEW = 8 }; // values that take few operations where the proces
 // Counts are constants wherever these are called, for vectors.
 static inline __attribute__((always_inline)) void widen(int16_t *restrict to,
                                                         const int8_t *restrict from, size_t count) {
+#pragma GCC unroll 8
     for (size_t i = 0; i < count; i++) {
         to[i] = from[i];
     }
@@ -15,6 +16,7 @@ static inline __attribute__((always_inline)) void widen(int16_t *restrict to,
 
 static inline __attribute__((always_inline)) void
 narrow(int8_t *restrict to, const int16_t *restrict from, size_t count) {
+#pragma GCC unroll 8
     for (size_t i = 0; i < count; i++) {
         to[i] = (int8_t)from[i];
     }
