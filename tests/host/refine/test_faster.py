@@ -62,8 +62,11 @@ SAMPLES = (
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
+    return solved(save(tmp_path_factory.mktemp("faster"), network()))
+
+
+def solved(path):
     """Path, graph, the plain table and that of `solve --fast`."""
-    path = save(tmp_path_factory.mktemp("faster"), network())
     seen = neon8.observe_model(path, SAMPLES)
     # Without factors, which would serve the tensor with the loud channel.
     plain, fast = (
@@ -133,6 +136,18 @@ def test_sparing_leaves_what_costs_too_much_or_gains_nothing(made):
     assert "fast" in as_text(result)
 
 
+def test_ranges_are_narrower_where_that_is_sure_to_be_better(made):
+    """What is clipped of the loud channel counts for little."""
+    for step in found(made, sparing=True).steps[1:]:
+        part = 3 / 4 if step.change.name == LOUD else 1
+        entry = step.change.tensors[step.change.name]
+        before = made[3].tensors[step.change.name]
+        assert entry.scale == pytest.approx(part * before.scale)
+        ends = [end * part for end in before.threshold]
+        assert entry.threshold == pytest.approx(ends)
+        assert FAST in entry.reasons
+
+
 def test_a_target_in_place_of_the_usual_loss(made):
     plain = found(made).steps[0].figures.sqnr_db
     result = found(made, sparing=True, target_sqnr=plain + 3)
@@ -168,15 +183,23 @@ def test_nothing_is_lost_for_a_limit_out_of_reach(made, a55):
     assert any(each.rounding == "lattice" for each in sparing.table.layers.values())
 
 
-def test_deeper_sums_where_there_are_no_dot_products(made):
+def test_deeper_sums_where_there_are_no_dot_products(tmp_path):
+    """Many weights of about the same size leave no room in int16."""
+    rng = np.random.default_rng(2)
+    sizes = [(64, CHANNELS, 1, 1), (32, 64, 1, 1)]
+    first, second = (rng.uniform(-1, 1, size).astype(np.float32) for size in sizes)
+    steps = [("Conv", [first], {}), ("Relu", [], {}), ("Conv", [second], {})]
+    made = solved(save(tmp_path, chain(steps, (1, CHANNELS, SIZE, SIZE))))
     times = timer(ProfileSettings(core="cortex-a53", ghz=1.4))
     slow = ms_of(made, made[2], times)
     fastest = found(made, times=times, deep=True, max_ms=slow).fastest
+    assert fastest < 0.98 * slow
     result = found(made, times=times, deep=True, max_ms=fastest * 1.0001)
-    kinds = {step.change.to for step in result.steps if step.change}
-    assert DEEP in kinds
-    deep = {n for n, e in result.table.layers.items() if DEEP in e.reasons}
-    assert deep
+    taken = [step.change for step in result.steps if step.change]
+    assert {change.to for change in taken} == {DEEP}
+    deep = {name for change in taken for name in change.layers}
+    entries = result.table.layers.items()
+    assert deep == {name for name, entry in entries if DEEP in entry.reasons}
     before, after = (
         {op.name: op.int16_depth for op in lower(made[1], each).ops if op.name in deep}
         for each in (made[2], result.table)
