@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error that neon8 raises on purpose.
+"""Every error that neon8 raises on purpose, and the logger of its warnings.
 
 Neon8Error
 ├── DataError         samples, preprocessing, arrays handed to a session
@@ -16,7 +16,11 @@ there is one; the command line prints it and exits with status 2. Where many thi
 wrong at once, a line for each follows.
 """
 
+import logging
 from collections.abc import Iterable
+
+LOG = logging.getLogger("neon8")
+"""For warnings: a line each about what goes on all the same."""
 
 
 class Neon8Error(Exception):

@@ -8,7 +8,6 @@ imported when it runs, so that saving a file does not load onnxruntime.
 """
 
 import json
-import logging
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -19,7 +18,7 @@ from neon8.calibrate import observation as observations
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.solve import solve, solve_quietly, with_overrides
 from neon8.data.samples import Data
-from neon8.errors import SettingsError
+from neon8.errors import LOG, SettingsError
 from neon8.files import write_atomic
 from neon8.ir.graph import Graph
 from neon8.progress import Count, Stages, nobody
@@ -237,7 +236,7 @@ def calibrate_model(
     )
     found = done.searched
     if found is not None and (why := curve.missed(found, settings.refine)):
-        logging.getLogger("neon8").warning("%s", why)
+        LOG.warning("%s", why)
     return done.table
 
 

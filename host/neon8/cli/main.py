@@ -22,7 +22,7 @@ from typing import NoReturn, TextIO
 
 from neon8.cli import options
 from neon8.cli.options import MissedError, UsageError
-from neon8.errors import Neon8Error
+from neon8.errors import LOG, Neon8Error
 from neon8.files import STDOUT
 from neon8.settings.reader import from_options
 from neon8.version import __version__
@@ -68,8 +68,8 @@ ALLOCATIONS = 50_000
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; `argv` without the program's name, sys.argv's if None."""
-    logger, handler = logging.getLogger("neon8"), _OneLine(logging.WARNING)
-    logger.addHandler(handler)
+    handler = _OneLine(logging.WARNING)
+    LOG.addHandler(handler)
     arguments = argparse.Namespace()
     try:
         parser = make_parser()
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         lack = _lack(error)
         return _fault(error) if lack is None else _fail(BAD_INPUT, f"error: {lack}")
     finally:
-        logger.removeHandler(handler)
+        LOG.removeHandler(handler)
     return OK
 
 

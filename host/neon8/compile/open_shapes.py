@@ -26,7 +26,7 @@ from neon8.compile.template import (
     structure,
 )
 from neon8.compile.whole_constants import Wholes, wholes_of, with_wholes
-from neon8.errors import CompileError, Neon8Error
+from neon8.errors import LOG, CompileError, Neon8Error
 from neon8.ir.program import Program, Tensor
 from neon8.ir.sizes import Symbol
 from neon8.progress import Stages, nobody
@@ -58,8 +58,6 @@ MOST_SYMBOLS = 16
 
 CLOSE = 15.0
 """dB of an output that only roundings make another one."""
-
-LOG = logging.getLogger("neon8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

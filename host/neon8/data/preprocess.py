@@ -2,7 +2,6 @@
 """From an image to the float32 array that a network takes, as a TOML file says."""
 
 import functools
-import logging
 import math
 import threading
 import warnings
@@ -18,11 +17,10 @@ from PIL import Image, ImageOps
 from neon8.arrays import Array, FloatArray
 from neon8.data.inputs import Input, at_size
 from neon8.data.sources import MAX_PIXELS
-from neon8.errors import DataError
+from neon8.errors import LOG, DataError
 from neon8.files import open_regular, unreadable
 from neon8.settings.toml_file import read_toml
 
-LOG = logging.getLogger("neon8")
 RESIZES = ("none", "stretch", "short")
 COLORS = ("rgb", "bgr", "gray")
 FORMATS = ("JPEG", "PNG")

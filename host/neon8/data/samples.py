@@ -9,7 +9,6 @@ columns.py tells them apart by their names. One sample is in memory at a time.
 
 import hashlib
 import json
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -32,7 +31,7 @@ from neon8.data.inputs import (
     to_input,
 )
 from neon8.data.sources import Row, open_source
-from neon8.errors import DataError
+from neon8.errors import LOG, DataError
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
 from neon8.text import counted
@@ -40,7 +39,6 @@ from neon8.text import counted
 if TYPE_CHECKING:  # loads Pillow, which running a model does not need
     from neon8.data.preprocess import Preprocess
 
-LOG = logging.getLogger("neon8")
 Data = str | Path | Iterable[Any] | Any
 """What gather() takes; the last are data readers: objects with get_next()."""
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A network on samples, alone or beside the FP32 network."""
 
-import logging
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from neon8.calibrate.run.threads import cores
 from neon8.data.inputs import batch_of, of_sample
 from neon8.data.parallel import side_by_side
 from neon8.data.samples import Data, Sample, gather
-from neon8.errors import DataError
+from neon8.errors import LOG, DataError
 from neon8.evaluate.detection import Matching
 from neon8.evaluate.heads import Heads, Option
 from neon8.evaluate.labels import check_labels, hint, with_offset
@@ -28,7 +27,6 @@ from neon8.progress import nobody
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
 
-LOG = logging.getLogger("neon8")
 SAME_LAYOUT = (
     "compare one that lies as the reference: compiled without --io-layout nhwc and "
     "--io-image, its values are the same"

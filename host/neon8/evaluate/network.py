@@ -5,7 +5,6 @@ Of a network that is compiled with --cut it is the part that neon8 runs, as a ne
 its own: what stands before it makes the samples, and what stands after it is left out.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +18,7 @@ from neon8.data.few import Kept
 from neon8.data.inputs import Input, Shape, as_inputs
 from neon8.data.open_inputs import onnx_inputs
 from neon8.data.samples import Data, Sample, Samples, gather
-from neon8.errors import CompileError
+from neon8.errors import LOG, CompileError
 from neon8.evaluate.measure import (
     AnyBench,
     Bench,
@@ -41,8 +40,6 @@ from neon8.quant.scale_table import ScaleTable
 from neon8.settings.shapes import is_open, settled
 from neon8.settings.stages import JudgeSettings, Settings
 from neon8.text import counted
-
-LOG = logging.getLogger("neon8")
 
 SHAPES = 16
 """Shapes at which a network is kept, which has no session."""

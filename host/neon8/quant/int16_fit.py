@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weight scales with which int16 holds four products (11), and what they cost."""
 
-import logging
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from neon8.arrays import DoubleArray, FloatArray
+from neon8.errors import LOG
 from neon8.quant.proof import INT16_REACH
 from neon8.quant.weights import HIGHEST, enlarged, least_factor, quantize_weights
-
-LOG = logging.getLogger("neon8")
 
 DEPTH = 4
 """How many products kernels sum in int16 where it is proved that they fit."""

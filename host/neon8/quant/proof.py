@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proofs for any input: accumulators fit int32 (12), products int16 (11); (23)."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from neon8.arrays import DoubleArray, FloatArray
-from neon8.errors import CompileError
+from neon8.errors import LOG, CompileError
 from neon8.quant.lattice import HALF_REACH, TAPS, WHOLE_REACH, reaches
 from neon8.quant.weights import (
     ACC_LIMIT,
@@ -22,8 +21,6 @@ from neon8.quant.weights import (
     sums,
 )
 from neon8.text import counted
-
-LOG = logging.getLogger("neon8")
 
 FEWER_BITS = (
     "calibrate, or solve with the network, chooses the most bits that fit; in the "

@@ -6,7 +6,6 @@ int8. For formats that have int8 alone, and where a channel has yet others, the 
 is rounded anew to a scale of its own, and a warning says so of all together.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.arrays import DoubleArray, FloatArray
-from neon8.errors import GraphError
+from neon8.errors import LOG, GraphError
 from neon8.graph.importer import convert
 from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.passes import PASSES
@@ -41,8 +40,6 @@ from neon8.quant.weights import (
 from neon8.rewrite import fake_quantize
 from neon8.rewrite.fake_quantize import Rounded
 from neon8.text import counted
-
-LOG = logging.getLogger("neon8")
 
 ROUNDS = 2
 """Pairs that moved show what can be fused, and what is fused how far pairs can move."""

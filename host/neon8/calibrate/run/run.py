@@ -6,7 +6,6 @@ time the samples double, so that a run can stop by itself. The Observation is th
 in all cases.
 """
 
-import logging
 import signal
 import sys
 import threading
@@ -38,11 +37,9 @@ from neon8.calibrate.run.executors import (
 from neon8.data.few import Few, Kept
 from neon8.data.inputs import batch_of
 from neon8.data.samples import Data, Sample, count_samples, gather
-from neon8.errors import CalibrationError, DataError
+from neon8.errors import LOG, CalibrationError, DataError
 from neon8.progress import Count, nobody
 from neon8.settings.stages import DEFAULTS, ObserveSettings, Settings
-
-LOG = logging.getLogger("neon8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
