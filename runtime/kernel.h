@@ -58,8 +58,8 @@
 //                  before the tile is written
 //   tile           for the C kernels, which serve any geometry; assembly knows its own
 //   zero_point, lo, hi   -128 <= lo <= hi <= 127, and -128 <= zero_point <= 127
-//   small          1: `slope` is NULL, and whatever the input, |acc''| < 2^22 and |v| < 32639; else
-//                  0
+//   small          1: `slope` is NULL, and whatever the input, |v| < 32639 and, but for kernels of
+//                  level dotprod that are IN_ORDER, |acc''| < 2^22; else 0
 //   whole          WINOGRAD: 1 in the whole form of (23), 0 in the half form
 #define N8_IGEMM_ARGS(WORD, INT32)                                                                 \
     WORD(IG_OUT, void *, out)                                                                      \

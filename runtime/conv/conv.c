@@ -164,6 +164,11 @@ static const void *pack_array(const struct n8_conv *conv, const void *from, uint
     return to;
 }
 
+// Whether sums become floats by a conversion and not by what only small ones allow (kernel.h).
+static bool converts(const struct n8_conv_row *row) {
+    return row != NULL && row->level == N8_ISA_DOTPROD && row->core == N8_CORE_IN_ORDER;
+}
+
 void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_conv_proof *proof,
                   void *memory) {
     switch (conv->algorithm) {
@@ -175,7 +180,7 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_c
 #undef N8_CASE
     }
     conv->weights = memory;
-    conv->small = proof->small;
+    conv->small = converts(conv->row) ? proof->small_results : proof->small;
     struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t array =
         n8_round_up(conv->group_entries * conv->groups * sizeof(int32_t), N8_CONV_ALIGN);

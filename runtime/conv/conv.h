@@ -110,7 +110,7 @@ struct n8_conv {
     n8_output_fn *output;
     n8_dequantize_acc_fn *dequantize;
     const int8_t *weights;
-    bool small;          // as n8_conv_proof has it
+    bool small;          // what the kernel wants of n8_conv_proof
     size_t slices;       // units that share a block's channels, the same number a group
     size_t slice;        // channels of one slice, at most; packed panels begin there
     bool by_slices;      // the units of a slice follow one another, so that its weights stay cached
@@ -163,8 +163,9 @@ bool n8_conv_plan_frugal(const struct n8_conv *conv, const struct n8_kernels *ke
 struct n8_conv_proof {
     uint64_t acc_bound;             // (12): the largest sum |w| * reach + |bias|
     int32_t weights_lo, weights_hi; // the smallest and the largest weight
-    bool small; // sums stay below 2^22 and results below 32639, whatever the input and the
-                // residual; there is no slope
+    bool small_results; // they stay below 32639, whatever the input and the residual; there is no
+                        // slope
+    bool small;         // and sums stay below 2^22
 };
 
 // Checks the arrays of a planned convolution, which may be aligned to nothing; `weights` are int16

@@ -180,6 +180,7 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         .weights_lo = INT16_MAX,
         .weights_hi = INT16_MIN,
         .small = e->multiplier != NULL && e->slope == NULL,
+        .small_results = e->multiplier != NULL && e->slope == NULL,
     };
     struct triples triples = {0};
     for (size_t n = 0; n < channels; n++) {
@@ -192,9 +193,10 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         if (e->multiplier != NULL && !n8_multiplier_ok(load_f32(e->multiplier, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
         }
-        out->small =
-            out->small && bound < SMALL_SUM &&
+        out->small_results =
+            out->small_results &&
             (double)bound * (double)load_f32(e->multiplier, n) + residual < (double)SMALL_RESULT;
+        out->small = out->small_results && out->small && bound < SMALL_SUM;
         if (e->bias_f32 != NULL && !n8_float_bias_ok(load_f32(e->bias_f32, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a float bias is neither 0 nor a normal number");
         }

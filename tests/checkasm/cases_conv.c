@@ -166,12 +166,13 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     data_multipliers(rng, pattern, &residual_scale, 1);
     const struct range range = data_range(rng, false);
     const float *slope = place_slopes(rng, padded);
-    const bool small = slope == NULL && size.taps * size.depth * sides * 128 * 128 < 1 << 22 &&
+    const int32_t sums = 1 << (context->kernel->geometry.any_sums && rng_below(rng, 2) ? 30 : 22);
+    const bool small = slope == NULL && size.taps * size.depth * sides * 128 * 128 < (size_t)sums &&
                        rng_below(rng, 4) != 0;
     const float added = small && adds ? draw_residual_scale(rng, pattern, &residual_scale) : 0.0f;
     for (size_t n = 0; small && n < padded; n++)
-        data_small(rng, pattern, &bias[n], &multiplier[n], igemm_reach(tile, size, weights, n),
-                   added);
+        data_small(rng, pattern, &bias[n], &multiplier[n], sums,
+                   igemm_reach(tile, size, weights, n), added);
 
     void *out = guard_place(rng, REGION_OUT, out_size + (in_place ? N8_SLACK : 0));
     struct n8_igemm_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
@@ -297,7 +298,8 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     const float *slope = place_slopes(rng, padded);
     const bool small = slope == NULL && rng_below(rng, 3) != 0;
     for (size_t c = 0; small && c < padded; c++)
-        data_small(rng, pattern, &bias[c], &multiplier[c], (int32_t)(taps * 128 * 128), 0.0f);
+        data_small(rng, pattern, &bias[c], &multiplier[c], 1 << 22, (int32_t)(taps * 128 * 128),
+                   0.0f);
 
     int8_t *out = guard_place(rng, REGION_OUT, out_size);
     struct n8_depthwise_args *args = guard_place(rng, REGION_ARGS, sizeof *args);

@@ -25,6 +25,7 @@ struct geometry {
     int32_t products; // in an int16 lane (11)
     int32_t outputs;  // depthwise: rows of them at once
     size_t panel;     // winograd
+    bool any_sums;    // igemm: small values may have any
 };
 
 // One row of kernels.inc.
@@ -110,8 +111,8 @@ void data_operands(struct rng *rng, int pattern, int8_t *in, size_t in_size, int
 void data_limit(int8_t *weights, size_t size, int32_t products);
 void data_lowest(struct rng *rng, int8_t *weight, int32_t products);
 void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_t reach);
-void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t reach,
-                float others);
+void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t sums,
+                int32_t reach, float others);
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count);
 void data_float_biases(struct rng *rng, const float *multipliers, float *out, size_t count);
 void data_floats(struct rng *rng, float *out, size_t count, float unit);

@@ -107,11 +107,11 @@ void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_
     }
 }
 
-// Up to the limits of small values in kernel.h: |sum| < 2^22 and |v| < 32639 less `others`, where
+// Up to the limits of small values in kernel.h: |sum| < sums and |v| < 32639 less `others`, where
 // the products of a channel reach `reach`.
-void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t reach,
-                float others) {
-    const int32_t limit = (1 << 22) - 1 - reach;
+void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t sums,
+                int32_t reach, float others) {
+    const int32_t limit = sums - 1 - reach;
     const int32_t range = pattern == DATA_TIES ? 400 : limit;
     *bias = rng_below(rng, 4) == 0 ? (rng_below(rng, 2) ? limit : -limit)
                                    : rng_range(rng, -range, range);

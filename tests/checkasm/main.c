@@ -33,6 +33,9 @@ struct row {
     struct geometry geometry;
 };
 
+#define ANY_SUMS(level, core)                                                                      \
+    ((int)N8_LEVEL_##level == (int)N8_ISA_DOTPROD && N8_CORE_##core == N8_CORE_IN_ORDER)
+
 static const struct row rows[] = {
 #define ROW(slot, level, variant, ...)                                                             \
     {SLOT_##slot,                                                                                  \
@@ -44,9 +47,10 @@ static const struct row rows[] = {
      {__VA_ARGS__}},
 #define N8_KERNEL(slot, level) ROW(slot, level, , .block = 0)
 #define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \
-    ROW(slot, level, variant, {mr, nr, kr, N8_PACKING_##packing}, 0, 0, 0, 0, products, 0, 0)
+    ROW(slot, level, variant, {mr, nr, kr, N8_PACKING_##packing}, 0, 0, 0, 0, products, 0, 0,      \
+        ANY_SUMS(level, core))
 #define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)   \
-    ROW(slot, level, variant, {0}, block, height, width, ratio, products, outputs, 0)
+    ROW(slot, level, variant, {0}, block, height, width, ratio, products, outputs, 0, false)
 #define N8_WINOGRAD(slot, level, variant, width, core) ROW(slot, level, variant, .panel = width)
 #include "kernels.inc"
 #undef ROW
