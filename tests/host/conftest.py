@@ -33,6 +33,18 @@ def pytest_pycollect_makemodule(module_path, parent):
     return None
 
 
+STATES: dict = {}
+"""How the generators of modules began, by their identity."""
+
+
+@pytest.fixture(autouse=True)
+def same_chance(request):
+    """A test draws the same numbers whichever ran before it."""
+    if rng := getattr(request.module, "RNG", None):
+        state = STATES.setdefault(id(rng), rng.bit_generator.state)
+        rng.bit_generator.state = state
+
+
 @dataclass(frozen=True, slots=True)
 class Tiny:
     """Files of one network: image 1x3x8x8 -> scores 1x6.  net: makes its likes."""
