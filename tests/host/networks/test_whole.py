@@ -32,8 +32,11 @@ FLOAT = {"silero_vad": ["lstm (its operator has no int8 form)"]}
 """Islands that are known."""
 SAMPLED = ("rtdetr_r18",)
 """Networks with many, as they look between pixels, which has no int8 form."""
-REPEATED = ("resnet101", "resnet152", "mobilenet_v3_large", "yolov8n")
-"""Larger, and otherwise as another one is."""
+REPEATED = (
+    *("resnet18", "resnet101", "resnet152", "mobilenet_v3_large", "yolov8n"),
+    *("squeezenet1_1", "unet_bilinear"),
+)
+"""Otherwise as another one is, of this file or of test_resizable.py."""
 NAMES = [name for name in NETWORKS if name not in REPEATED]
 EMULATED = ("mobilenet_v3_small", "segformer_b0", "yolov8n_nms", "rtdetr_r18")
 """What has the most kinds of steps, with those of test_resizable.py; docs/networks.md

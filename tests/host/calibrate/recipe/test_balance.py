@@ -11,7 +11,6 @@ import neon8
 from neon8.compile.lower import lower
 from neon8.compile.oracle import run
 from onnx_nets import net, node, save
-from recipe_kits import table_of_any_order_and_split
 
 F = np.float32
 SHAPE = (1, 8, 12, 12)
@@ -59,8 +58,3 @@ def test_the_output_is_nearer(tmp_path):
         ]
         noise.append(np.concatenate(errors)[..., 2:-2, 2:-2].var(axis=(0, 2, 3)).sum())
     assert noise[0] < noise[1] / 4
-
-
-def test_the_order_of_samples(tmp_path):
-    table = table_of_any_order_and_split(made(tmp_path), list(SMOOTH))
-    assert table.layers["c"].rounding == "balanced"

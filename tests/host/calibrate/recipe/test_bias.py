@@ -11,7 +11,6 @@ import neon8
 from neon8.calibrate.recipe.bias import correction
 from neon8.quant.lattice import quantizer
 from onnx_nets import net, node, save
-from recipe_kits import table_of_any_order_and_split
 
 RNG = np.random.default_rng(5)
 F = np.float32
@@ -102,19 +101,3 @@ def test_what_is_never_negative_stays_so(tmp_path):
     table = neon8.calibrate_model(path, list(x))
     with neon8.Model.from_bytes(neon8.compile_model(path, table)) as model:
         assert all(np.isfinite(model.session().run({"x": a})["y"]).all() for a in x)
-
-
-def test_the_same_in_any_order(tmp_path):
-    nodes = [
-        node("Conv", "x w", "s", "c", pads=[1] * 4),
-        node("Relu", "s", "t"),
-        node("Conv", "t v", "y", "d"),
-    ]
-    weights = {
-        "w": RNG.normal(size=(16, 4, 3, 3)).astype(F),
-        "v": RNG.normal(size=(5, 16, 3, 3)).astype(F),
-    }
-    path = save(tmp_path, net(nodes, {"x": SHAPE}, "y", weights))
-    x = list(RNG.normal(1, 1, (9, *SHAPE)).astype(F))
-    table = table_of_any_order_and_split(path, x)
-    assert all(layer.bias_correction for layer in table.layers.values())

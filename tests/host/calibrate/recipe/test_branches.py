@@ -13,7 +13,7 @@ from neon8.ir.groups import groups_of, held, scale_groups
 from neon8.operators.conversion import RequantizeOp
 from neon8.refine.diagnosis import diagnose_model
 from onnx_nets import net, node, save
-from recipe_kits import SAMPLES, SHAPE, UNSEEN, sqnr, table_of_any_order_and_split
+from recipe_kits import SAMPLES, SHAPE, UNSEEN, sqnr
 
 F = np.float32
 
@@ -163,7 +163,3 @@ def test_what_is_always_zero_stays(tmp_path):
     path = save(tmp_path, joined(positive=True))
     assert own(neon8.calibrate_model(path, SAMPLES)) == ["t"]
     assert own(neon8.calibrate_model(path, -abs(SAMPLES))) == []
-
-
-def test_the_same_bytes_in_any_order_and_split(tmp_path):
-    assert own(table_of_any_order_and_split(save(tmp_path, joined()), SAMPLES)) == ["x"]

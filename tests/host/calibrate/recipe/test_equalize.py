@@ -7,7 +7,7 @@ import pytest
 import neon8
 from neon8.refine.diagnosis import diagnose_model
 from onnx_nets import net, node, save
-from recipe_kits import CHANNELS, SAMPLES, SHAPE, sqnr, table_of_any_order_and_split
+from recipe_kits import CHANNELS, SAMPLES, SHAPE, sqnr
 
 F = np.float32
 DRIFT = np.exp2([0, -8, -3, -6, 0, -1, -7, -4]).astype(F)
@@ -111,12 +111,6 @@ def test_the_users_ranges_stay(tmp_path):
     table = neon8.calibrate_model(path, SAMPLES, overrides=ranges)
     assert table.tensors["t1"].factors == ()
     assert table.tensors["t1"].threshold == pytest.approx((0, 3))
-
-
-def test_the_same_bytes_in_any_order_and_split(tmp_path):
-    path = save(tmp_path, network(operator="LeakyRelu", drift=DRIFT, depthwise=False))
-    table = table_of_any_order_and_split(path, SAMPLES)
-    assert any(tensor.factors for tensor in table.tensors.values())
 
 
 def solved_fast(path):

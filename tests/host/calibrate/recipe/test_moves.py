@@ -6,7 +6,7 @@ import pytest
 
 import neon8
 from onnx_nets import net, node, save
-from recipe_kits import SAMPLES, SHAPE, sqnr, table_of_any_order_and_split
+from recipe_kits import SAMPLES, SHAPE, sqnr
 
 F = np.float32
 CHANNELS = 16
@@ -104,11 +104,6 @@ def test_blocks_without_factors_have_steps_of_their_own(times, gain, tmp_path):
     assert own == [f"l{block}" for block in (BLOCKS if times > 2 else "a")]
     plain = neon8.calibrate_model(path, SAMPLES, plain=True)
     assert sqnr(path, table) > sqnr(path, plain) + gain
-
-
-def test_the_same_bytes_in_any_order_and_split(tmp_path):
-    table = table_of_any_order_and_split(saved(tmp_path, shuffle), SAMPLES)
-    assert table.tensors["ua"].factors
 
 
 def test_what_a_pad_puts_in_has_room_beside_small_values(tmp_path):

@@ -9,7 +9,7 @@ import neon8
 from neon8.errors import TableError
 from neon8.formats.conversion import convert_table as convert
 from onnx_nets import net, node, save
-from recipe_kits import CHANNELS, SAMPLES, SHAPE, sqnr, table_of_any_order_and_split
+from recipe_kits import CHANNELS, SAMPLES, SHAPE, sqnr
 
 F = np.float32
 SHIFT = np.array([30, -30, 30, 30, -30, 30, -30, -30])
@@ -152,12 +152,6 @@ def test_tables(tmp_path):
     file.write_text(text.replace('"offsets": [', '"offsets": [], "reasons2": ['))
     with pytest.raises(TableError):
         neon8.load_table(file)
-
-
-def test_the_same_bytes_in_any_order_and_split(tmp_path):
-    path = save(tmp_path, network(SHIFT))
-    table = table_of_any_order_and_split(path, SAMPLES)
-    assert table.tensors["t1"].offsets
 
 
 def test_diagnosis_and_levels_know_offsets(tmp_path):

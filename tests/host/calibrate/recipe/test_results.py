@@ -10,7 +10,7 @@ from neon8.cli.main import main
 from neon8.compile.lower import lower
 from neon8.operators.conversion import DequantizeOp
 from onnx_nets import net, node, save
-from recipe_kits import SAMPLES, SHAPE, UNSEEN, table_of_any_order_and_split
+from recipe_kits import SAMPLES, SHAPE, UNSEEN
 
 F = np.float32
 
@@ -121,8 +121,3 @@ def test_qdq_files_have_no_rounding_there(case, tmp_path):
 def test_other_joined_tensors_stay_int8(options, tmp_path):
     path = save(tmp_path, detector(**options))
     assert in_float32(neon8.calibrate_model(path, SAMPLES)) == set()
-
-
-def test_the_same_bytes_in_any_order_and_split(tmp_path):
-    table = table_of_any_order_and_split(save(tmp_path, detector()), SAMPLES)
-    assert in_float32(table) == {"j", "y"}
