@@ -72,6 +72,7 @@ PIECES = {"shapes": {"y": (1, 8, 5, 5)}, "inputs": ("x", "z")}
 MANY = {"shapes": {"x": (1, 1, 256, 129), "y": (1, 1, 1, 1)}}
 WIDE_X, WIDE_Y = {"scales": {"x": WIDE}}, {"scales": {"y": WIDE}}
 WIDE_BOTH = {"scales": {"x": WIDE, "y": WIDE}}
+APART = "Conv2d 8>8, Conv2d 8>8, Add 8+8>8"
 STEPS = [
     # The ends of a network.
     ([conv("h", activation=RELU), TWO[1]], FLOAT,
@@ -130,6 +131,14 @@ STEPS = [
     ([conv("h"), PRELU], {}, "Conv2d 8>8"),
     ([conv("h"), PRELU], {"outputs": ("h", "y")}, "Conv2d 8>8, Conv2d 8>8"),
     ([conv("g"), layer(Add, "g x", "h"), PRELU], {}, "Conv2d 8+8>8"),
+    ([conv("a"), layer(Add, "a x", "h"), conv("b", "h"), layer(Add, "h b")],
+     {"without": ("a", "b")}, "Conv2d 8+8>8, Conv2d 8+8>8"),
+    ([conv("a"), conv("b", groups=4), ADD], {}, APART),
+    ([conv("a"), conv("b", activation=RELU), ADD], {}, APART),
+    ([conv("a"), conv("b"), ADD], {"outputs": ("y", "b")}, APART),
+    ([conv("a"), conv("b"), conv("z", "b"), ADD], {"outputs": ("y", "z")},
+     f"Conv2d 8>8, {APART}"),
+    ([conv("a"), layer(Add, "a a")], {}, "Conv2d 8>8, Add 8+8>8"),
     ([pool("max", kernel=(5, 1))], DROPPED, "Pool 8>8, Reshape 8>8"),
     ([pool("max", kernel=(5, 1), activation=LEAKY)], DROPPED,
      "Pool 8>8, Requantize 8>8, Reshape 8>8"),
@@ -197,19 +206,20 @@ def test_steps(nodes, options, expected):
 
 
 @pytest.mark.parametrize(
-    "node",
+    "nodes",
     [
-        conv("y", activation=RELU),
-        layer(Activate, activation=RELU),
-        layer(Add, "x x", activation=RELU),
-        layer(InstanceNorm, activation=RELU, **NORM),
-        layer(Normalization, activation=RELU, **NORM),
-        same("average", activation=RELU),
-        same("max", activation=RELU),
+        [conv("y", activation=RELU)],
+        [conv("a"), conv("b"), dataclasses.replace(ADD, activation=RELU)],
+        [layer(Activate, activation=RELU)],
+        [layer(Add, "x x", activation=RELU)],
+        [layer(InstanceNorm, activation=RELU, **NORM)],
+        [layer(Normalization, activation=RELU, **NORM)],
+        [same("average", activation=RELU)],
+        [same("max", activation=RELU)],
     ],
 )
-def test_an_activation_is_the_clamp_of_the_last_step(node):
-    *_, op = lowered(node, scales={"y": scale(0.25, 9)}).ops
+def test_an_activation_is_the_clamp_of_the_last_step(nodes):
+    *_, op = lowered(*nodes, scales={"y": scale(0.25, 9)}).ops
     assert (op.lo, op.hi) == (9, 127)
 
 

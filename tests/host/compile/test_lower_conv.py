@@ -10,7 +10,6 @@ import pytest
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation
-from neon8.operators.arithmetic import Add, AddOp
 from neon8.operators.convolution import Conv2dOp
 from neon8.quant.proof import winograd_form
 from neon8.quant.scale_table import LayerScale
@@ -275,46 +274,11 @@ def test_residual_goes_to_the_later_convolution():
     assert fused.residual_scale == np.float32(0.5)
 
 
-def test_residual_takes_the_activation_of_the_sum():
-    add = dataclasses.replace(ADD, activation=RELU)
-    prog = lowered(conv("a"), conv("b"), add, scales={"y": scale(0.25, -7)})
-    assert prog.ops[1].lo == -7
-
-
 def test_residual_takes_the_leaky_slope_of_the_sum():
     add = dataclasses.replace(ADD, activation=Activation(slope=0.1))
     fused = lowered(conv("a"), conv("b"), add).ops[1]
     assert len(fused.inputs) == 2
     assert (fused.slopes == np.float32(0.1)).all()
-
-
-def test_chain_of_residuals():
-    nodes = (
-        conv("a"),
-        Add(name="add1", inputs=("a", "x"), output="h"),
-        conv("b", "h"),
-        Add(name="add2", inputs=("h", "b"), output="y"),
-    )
-    prog = lowered(*nodes, without=("a", "b"))
-    assert kinds(prog) == ["Conv2d", "Conv2d"]
-    assert [op.inputs for op in prog.ops] == [("x", "x"), ("h", "h")]
-
-
-@pytest.mark.parametrize(
-    ("nodes", "outputs"),
-    [
-        ((conv("a"), conv("b", groups=4), ADD), ("y",)),  # falls to a, which is early
-        ((conv("a"), conv("b", activation=RELU), ADD), ("y",)),
-        ((conv("a"), conv("b"), ADD), ("y", "b")),
-        ((conv("a"), conv("b"), conv("z", "b"), ADD), ("y", "z")),
-        ((conv("a"), dataclasses.replace(ADD, inputs=("a", "a"))), ("y",)),
-    ],
-)
-def test_sums_that_stay_alone(nodes, outputs):
-    prog = lowered(*nodes, outputs=outputs)
-    (op,) = [op for op in prog.ops if isinstance(op, AddOp)]
-    assert op.output == "y"
-    assert not any(len(op.inputs) == 2 for op in prog.ops if isinstance(op, Conv2dOp))
 
 
 def test_lone_sum_by_hand():
