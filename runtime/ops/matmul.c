@@ -265,6 +265,7 @@ static void copy_matrix(const struct n8_kernels *kernels, const struct product *
 
 // Counts are constants wherever these are called, for vectors.
 static inline __attribute__((always_inline)) void bound(int8_t *values, size_t count) {
+#pragma GCC unroll 8
     for (size_t i = 0; i < count; i++) {
         values[i] = values[i] < LEAST_LEVEL ? LEAST_LEVEL : values[i];
     }
@@ -272,6 +273,7 @@ static inline __attribute__((always_inline)) void bound(int8_t *values, size_t c
 
 static inline __attribute__((always_inline)) int32_t sum_of(const int8_t *values, size_t count) {
     int16_t sum = 0;
+#pragma GCC unroll 8
     for (size_t i = 0; i < count; i++) {
         sum = (int16_t)(sum + values[i]);
     }
