@@ -6,12 +6,12 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
-from neon8.errors import DataError, SetupError
+from neon8.errors import DataError, Neon8Error, SetupError
 
 STDOUT = Path("/dev/stdout")
 """What `-o -` stands for."""
@@ -43,6 +43,15 @@ def read_file(path: str | PathLike[str], *, most: int = MAX_BYTES) -> bytes:
             text = f"is larger than {most} bytes, so it is not what is expected here"
             raise OSError(errno.EFBIG, text, str(path))
         return file.read()
+
+
+@contextlib.contextmanager
+def reading(path: str | PathLike[str], kind: type[Neon8Error]) -> Iterator[None]:
+    """A context: an OSError in it becomes an error of this kind that names `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def unreadable(path: str | PathLike[str], what: str, error: Exception) -> DataError:

@@ -27,7 +27,7 @@ from neon8.calibrate.statistics.histogram import BINS, LOG_BINS, Histogram, expo
 from neon8.calibrate.statistics.observer import Extreme, TensorObservation
 from neon8.calibrate.statistics.patches import CHANNELS, ROWS, Patches
 from neon8.errors import CalibrationError
-from neon8.files import read_file, write_atomic
+from neon8.files import read_file, reading, write_atomic
 from neon8.ir.graph import Activation
 
 Value = TypeVar("Value")
@@ -48,11 +48,8 @@ def save(observation: Observation, path: str | PathLike[str]) -> None:
 
 def load(path: str | PathLike[str]) -> Observation:
     """Read a .calib file.  CalibrationError names file, place and cause."""
-    try:
+    with reading(path, CalibrationError):
         data = read_file(path)
-    except OSError as error:
-        text = f"cannot be read: {error.strerror}"
-        raise CalibrationError(f"{path}: {text}") from error
     return loads(data, source=str(path))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from neon8 import text
 from neon8.errors import DataError
-from neon8.files import MAX_TEXT_BYTES, read_file
+from neon8.files import MAX_TEXT_BYTES, read_file, reading
 
 
 def class_names(path: Path, outputs: Iterable[Sequence[int]]) -> tuple[str, ...]:
@@ -15,9 +15,8 @@ def class_names(path: Path, outputs: Iterable[Sequence[int]]) -> tuple[str, ...]
     DataError: none has, or the file cannot be read.
     """
     try:
-        said = read_file(path, most=MAX_TEXT_BYTES).decode("utf-8-sig")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+        with reading(path, DataError):
+            said = read_file(path, most=MAX_TEXT_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: is not UTF-8") from error
     names, shapes = tuple(line.strip() for line in said.splitlines()), list(outputs)

@@ -18,7 +18,7 @@ from neon8.data.columns import choose
 from neon8.data.inputs import Input, fits, mismatch, only
 from neon8.data.npz import Rows, iterate, open_npy, open_npz
 from neon8.errors import DataError
-from neon8.files import MAX_TEXT_BYTES, read_file
+from neon8.files import MAX_TEXT_BYTES, read_file, reading
 
 if TYPE_CHECKING:  # loads Pillow, which running a model does not need
     from neon8.data.preprocess import Preprocess
@@ -261,10 +261,8 @@ def _list_folder(path: Path) -> list[tuple[Path, int | None]]:
     known = (*IMAGES, ".npy")
     listing = path / LABELS
     if not listing.exists():
-        try:
+        with reading(path, DataError):
             files = sorted(f for f in path.iterdir() if f.suffix.lower() in known)
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error.strerror}") from error
         entries: list[tuple[Path, int | None]] = [(file, None) for file in files]
         if not entries:
             raise DataError(f"{path}: holds no {', '.join(known)} file")

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from neon8.errors import TableError
-from neon8.files import open_regular
+from neon8.files import open_regular, reading
 
 if TYPE_CHECKING:
     from neon8.formats.format import Format
@@ -80,8 +80,5 @@ def detect(data: bytes, *, source: str) -> str:
 
 def detect_file(path: str | PathLike[str]) -> str:
     """detect() of the file `path`.  TableError: it cannot be read, too."""
-    try:
-        with open_regular(path) as file:
-            return detect(file.read(HEAD), source=str(path))
-    except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    with reading(path, TableError), open_regular(path) as file:
+        return detect(file.read(HEAD), source=str(path))

@@ -21,7 +21,7 @@ from onnx.external_data_helper import (
 
 from neon8.arrays import FloatArray
 from neon8.errors import GraphError
-from neon8.files import read_file
+from neon8.files import read_file, reading
 from neon8.graph.expansion import check_size
 from neon8.graph.inference import take_branches
 from neon8.graph.protos import (
@@ -221,10 +221,8 @@ def _described(graph: onnx.GraphProto, name: str) -> onnx.ValueInfoProto:
 
 
 def _read(path: Path) -> bytes:
-    try:
+    with reading(path, GraphError):
         return read_file(path)
-    except OSError as error:
-        raise GraphError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _decode(path: Path, data: bytes) -> onnx.ModelProto:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from neon8 import text
 from neon8.errors import ModelError, SetupError, TableError
-from neon8.files import read_file
+from neon8.files import read_file, reading
 from neon8.inspection import plan
 from neon8.inspection.guards import legend
 from neon8.machines import NATIVE
@@ -45,10 +45,8 @@ def inspect_file(
 
 def _described(path: Path, settings: Settings) -> list[text.Part]:
     where, shapes = settings.target, settings.network.shapes
-    try:
+    with reading(path, SetupError):
         data = read_file(path)
-    except OSError as error:
-        raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
     if path.suffix == ".n8" or data.startswith(MAGIC):
         at = {name: fixed(path, name, dims) for name, dims in (shapes or {}).items()}
         with opened(path, where, shapes=at or None) as model:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neon8.errors import TableError
-from neon8.files import MAX_TEXT_BYTES, read_file
+from neon8.files import MAX_TEXT_BYTES, read_file, reading
 from neon8.quant.limits import SMALLEST_SCALE
 
 MOST_LINES = 1 << 18
@@ -22,10 +22,8 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
     """The bytes of a table.  TableError: unreadable, or too large for one."""
-    try:
+    with reading(path, TableError):
         return read_file(path, most=MAX_TEXT_BYTES)
-    except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def decode(data: bytes, source: str) -> str:

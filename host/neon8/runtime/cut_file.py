@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from neon8.errors import ModelError, TableError
-from neon8.files import read_file
+from neon8.files import read_file, reading
 from neon8.ir.graph import FLOATS, INTEGERS, MAX_RANK
 from neon8.quant import checks, strict_json
 from neon8.quant.strict_json import JsonObject
@@ -111,10 +111,8 @@ def recognise(data: bytes) -> bool:
 
 def load(path: Path) -> CutFile:
     """Read and check a description.  ModelError names the file and the entry."""
-    try:
+    with reading(path, ModelError):
         data = read_file(path, most=MAX_BYTES)
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
     try:
         text = checks.decode(data, str(path))
         return _checked(path, strict_json.loads(text, source=str(path)))

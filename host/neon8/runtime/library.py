@@ -17,6 +17,7 @@ from typing import Any
 import cffi
 
 from neon8.errors import SetupError
+from neon8.files import reading
 from neon8.version import __version__
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -150,11 +151,8 @@ def check_machine(path: Path) -> None:
 
     dlopen would only say 'cannot open shared object file'.
     """
-    try:
-        with path.open("rb") as file:
-            head = file.read(20)
-    except OSError as error:
-        raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
+    with reading(path, SetupError), path.open("rb") as file:
+        head = file.read(20)
     if len(head) < 20 or not head.startswith(ELF_MAGIC):
         if sys.platform == "linux":
             raise SetupError(f"{path}: not an ELF library")

@@ -10,7 +10,7 @@ from pathlib import Path
 from neon8.arrays import Array
 from neon8.data.inputs import Input, of_shapes, with_bounds
 from neon8.errors import ModelError
-from neon8.files import open_regular
+from neon8.files import open_regular, reading
 from neon8.machines import NATIVE
 from neon8.runtime.arrays import Bounds, StepInfo, TensorInfo, any_open
 from neon8.runtime.board.model import BoardModel
@@ -124,11 +124,8 @@ def is_model_file(path: Path) -> bool:
     """
     if path.suffix in (".n8", CUT):
         return True
-    try:
-        with open_regular(path) as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
+    with reading(path, ModelError), open_regular(path) as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def opened(

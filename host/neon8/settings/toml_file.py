@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any
 
 from neon8.errors import DataError
-from neon8.files import MAX_TEXT_BYTES, read_file
+from neon8.files import MAX_TEXT_BYTES, read_file, reading
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -16,11 +16,10 @@ else:
 
 def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
     """Read a TOML file.  DataError: it cannot be read, or is none."""
+    with reading(path, DataError):
+        data = read_file(path, most=MAX_TEXT_BYTES)
     try:
-        text = read_file(path, most=MAX_TEXT_BYTES).decode("utf-8-sig")
-        found: dict[str, Any] = tomllib.loads(text)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+        found: dict[str, Any] = tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{path}: is not TOML: {error}") from error
     except RecursionError as error:
