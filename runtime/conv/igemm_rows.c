@@ -11,16 +11,18 @@ static void point_pixel(const struct n8_igemm_rows *it, const int8_t *image, int
     const size_t mr = it->conv->row->tile.mr;
     const size_t across = (size_t)n8_strides(it->io->in_stride, s->dilation_width);
     const size_t down = (size_t)n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
-    int64_t y = y0;
+    const int8_t *const padding = it->padding; // which no pointer that is written changes
+    uint64_t y = (uint64_t)y0;                 // what is negative lies beyond the image, too
     size_t row = (size_t)at;
-    for (int32_t ky = 0; ky < s->kernel_height; ky++, y += s->dilation_height, row += down) {
-        const int64_t width = y >= 0 && y < s->in_height ? s->in_width : 0;
-        int64_t x = x0;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++, row += down) {
+        const uint64_t width = y < (uint64_t)s->in_height ? (uint64_t)s->in_width : 0;
+        uint64_t x = (uint64_t)x0;
         size_t tap = row;
-        for (int32_t kx = 0; kx < s->kernel_width; kx++, x += s->dilation_width, tap += across) {
-            *table = x >= 0 && x < width ? image + tap : it->padding;
-            table += mr;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, tap += across, table += mr) {
+            *table = x < width ? image + tap : padding;
+            x += (uint64_t)s->dilation_width;
         }
+        y += (uint64_t)s->dilation_height;
     }
 }
 
@@ -222,10 +224,14 @@ static void copy_unit(struct n8_igemm_rows *it, const int8_t *image) {
         count = rest < width - ox ? rest : width - ox;
         copy_windows(it, image, oy, ox, count, it->windows + p * conv->igemm.window);
     }
-    const size_t end = n8_pieces(it->at.count, mr) * mr, window = conv->igemm.window;
-    const int8_t **table = it->table;
-    for (size_t p = 0; p < end; p++) {
-        table[p] = it->windows + (p < it->at.count ? p : 0) * window;
+    const size_t count = it->at.count, end = n8_pieces(count, mr) * mr;
+    const int8_t **table = it->table, *window = it->windows;
+#pragma GCC unroll 4
+    for (size_t p = 0; p < count; p++, window += conv->igemm.window) {
+        table[p] = window;
+    }
+    for (size_t p = count; p < end; p++) {
+        table[p] = it->windows;
     }
 }
 
