@@ -24,15 +24,16 @@
 //   its bytes in a row of tiles, which the sums leave at those of the next one. The sums and the
 //   epilogue may use v0-v15, ptr0-ptr7, weights, left, taps_left and link, where x30 is during a
 //   call.
-// Stack: 304 bytes: callee-saved registers; the first sums of a tile, vectors for its rounding.
+// Stack: 320 bytes: callee-saved registers; the first sums of a tile, vectors for its rounding.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 //
 // Where values are small (kernel.h), sums begin with the bias and the bits of the float 1.5 * 2^23.
 // These and acc'' make those of 1.5 * 2^23 + acc'', from which a subtraction leaves acc'', exactly.
 // And 1.5 * 2^23 + v has no bit for a fraction: the addition rounds v, half to even, and leaves
 // rne(v) in the low 16 bits; with an even zero point added to 1.5 * 2^23, rne(v) + zero_point.
-// Either is cheaper than a conversion, which only one pipe of an out-of-order core can do. See
-// numerics.md, Compilers.
+// Either is cheaper than a conversion, which only one pipe of an out-of-order core can do. Where
+// kernels are ordered for a core that issues in order, sums begin without those bits, and are
+// converted. See numerics.md, Compilers.
 #include "asm.h"
 #include "kernel.h"
 
@@ -42,9 +43,10 @@
         registers x, 19, pixels, after, out, out_stride, offset
         registers x, 24, residual, upper, residual_stride, by16
 zero_point .req w28
-        // zero_point: its lowest bit; bits 1 and 2: whether lo and hi clamp; bits 3 to 6: kind; bit 7:
-        // whether values are small; bit 8: and sums begin with the bits of 1.5 * 2^23; bit 9: s8_s8
-        // of small values; bit 31: a full tile of them.  after, upper, by16: for in-order cores
+        // zero_point: its lowest bit; bits 1 and 2: whether lo and hi clamp; bits 3 to 6: kind; bit
+        // 7: values are small; bit 8: and sums begin with the bits of 1.5 * 2^23; bit 9: values are
+        // small, and s8_s8; bit 31: and the tile is full. For cores that issue in order: after, where
+        // weights go on after this tile; upper, of halves of weights; by16, 16
 kind    .req w6                 // of a kernel as it begins
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
@@ -707,34 +709,27 @@ next    .req x17
         st1     {v11.d}[1], [out], out_stride
 .endm
 
-        // The first and the second 4 of 8 bytes of a short tile: 2 pixels or 4.
-.macro  short_dots rows, group, low, high, with0, with1, with2, with3, with4, with5, with6, with7
+        // The first and the second 4 of 8 bytes of a short tile: 4 pixels.
+.macro  short_dots group, low, high, with0, with1, with2, with3, with4, with5, with6, with7
         dots    0, \group, 16, 17, \low, \high, "\with0", "\with1"
         dots    1, \group, 18, 19, \low, \high, "\with2", "\with3"
-    .if \rows == 4
         dots    2, \group, 20, 21, \low, \high, "\with4", "\with5"
         dots    3, \group, 22, 23, \low, \high, "\with6", "\with7"
-    .else
-        \with4
-        \with5
-    .endif
 .endm
 
-.macro  first_short_dots rows
-        short_dots \rows, 0, v8, v9, "ldr d10, [weights], #16", "ldr d11, [weights], #16", , , \
+.macro  first_short_dots
+        short_dots 0, v8, v9, "ldr d10, [weights], #16", "ldr d11, [weights], #16", , , \
                 "ld1 {v10.d}[1], [upper], by16", "ld1 {v11.d}[1], [upper], by16"
 .endm
 
         // Where a tap begins, its operands are waited for: there is one such tile at most.
-.macro  sums_short rows
+.macro  sums_of_four
 1:      ldp     ptr0, ptr1, [cursor]
         ldr     d8, [weights], #16
         ldr     d9, [weights], #16
-    .if \rows == 4
         ldp     ptr2, ptr3, [cursor, #16]
         ldr     d2, [ptr2], #8
         ldr     d3, [ptr3], #8
-    .endif
         ldr     d0, [ptr0], #8
         ldr     d1, [ptr1], #8
         add     cursor, cursor, #64
@@ -742,24 +737,58 @@ next    .req x17
         ld1     {v9.d}[1], [upper], by16
         subs    left, depth, #8
         b.ls    3f
-2:      first_short_dots \rows
-    .if \rows == 4
-        short_dots 4, 1, v10, v11, "ldr d8, [weights], #16", "ldr d9, [weights], #16", \
+2:      first_short_dots
+        short_dots 1, v10, v11, "ldr d8, [weights], #16", "ldr d9, [weights], #16", \
                 "ldr d0, [ptr0], #8", "ldr d1, [ptr1], #8", "ld1 {v8.d}[1], [upper], by16", \
                 "ld1 {v9.d}[1], [upper], by16", "ldr d2, [ptr2], #8", "ldr d3, [ptr3], #8"
-    .else
-        short_dots 2, 1, v10, v11, "ldr d8, [weights], #16", "ldr d9, [weights], #16", \
-                "ldr d0, [ptr0], #8", "ldr d1, [ptr1], #8", "ld1 {v8.d}[1], [upper], by16", \
-                "ld1 {v9.d}[1], [upper], by16"
-    .endif
         subs    left, left, #8
         b.hi    2b
         // The last 8 bytes, or 4.
 3:      b.lo    4f
-        first_short_dots \rows
-        short_dots \rows, 1, v10, v11
+        first_short_dots
+        short_dots 1, v10, v11
         b       5f
-4:      short_dots \rows, 0, v8, v9
+4:      short_dots 0, v8, v9
+5:      subs    taps_left, taps_left, #1
+        b.ne    1b
+.endm
+
+        // The same of 2 pixels, which have not enough products for loads in halves to stand beside:
+        // 128 bits are there 3 cycles earlier.
+.macro  second_dots2 with0, with1, with2, with3, with4
+        sdot    v16.4s, v10.16b, v0.4b[1]
+        \with0
+        sdot    v17.4s, v11.16b, v0.4b[1]
+        \with1
+        sdot    v18.4s, v10.16b, v1.4b[1]
+        \with2
+        \with3
+        sdot    v19.4s, v11.16b, v1.4b[1]
+        \with4
+.endm
+
+.macro  sums_of_two
+1:      ldp     ptr0, ptr1, [cursor]
+        ldr     q8, [weights], #16
+        ldr     d0, [ptr0], #8
+        ldr     q9, [weights], #16
+        ldr     d1, [ptr1], #8
+        add     cursor, cursor, #64
+        subs    left, depth, #8
+        b.lo    4f
+2:      ldr     q10, [weights], #16
+        sdot    v16.4s, v8.16b, v0.4b[0]
+        ldr     q11, [weights], #16
+        sdot    v17.4s, v9.16b, v0.4b[0]
+        dots    1, 0, 18, 19, v8, v9
+        b.eq    3f
+        second_dots2 "ldr q8, [weights], #16", "subs left, left, #8", "ldr d0, [ptr0], #8", \
+                "ldr q9, [weights], #16", "ldr d1, [ptr1], #8"
+        b.hs    2b
+        // The last 4 bytes, or none after 8.
+4:      dots2   0, v8, v9
+        b       5f
+3:      second_dots2
 5:      subs    taps_left, taps_left, #1
         b.ne    1b
 .endm
@@ -777,9 +806,9 @@ next    .req x17
         b.ls    7f
         fill    mov, v16.16b, v20.16b, v22.16b
         fill    mov, v17.16b, v21.16b, v23.16b
-        sums_short 4
+        sums_of_four
         b       6f
-7:      sums_short 2
+7:      sums_of_two
         b       6f
 8:
         ldr     left, [args, #N8_OFF_IG_MULTIPLIER]
