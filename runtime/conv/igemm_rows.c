@@ -286,9 +286,21 @@ static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
     const size_t step = (size_t)n8_strides(it->io->in_stride, s->stride_width);
     size_t oy = it->at.first / (size_t)s->out_width, ox = it->at.first % (size_t)s->out_width;
     struct place place = place_of(it, (int64_t)oy, (int64_t)ox);
+    const int64_t across = (int64_t)(mr - 1) * s->stride_width;
     for (size_t p = 0; p < it->at.count; p += mr) {
         int64_t y[N8_MAX_MR], x[N8_MAX_MR];
         ptrdiff_t at[N8_MAX_MR];
+        // Most tiles are pixels of one row whose windows lie inside.
+        if (!conv->igemm.unfolded && p + mr <= it->at.count && ox + mr < (size_t)s->out_width &&
+            !place.outside && place.x >= 0 && place.x + across <= last_x) {
+            for (size_t m = 0; m < mr; m++, place.at += step) {
+                at[m] = (ptrdiff_t)place.at;
+            }
+            ox += mr;
+            place.x += across + s->stride_width;
+            point_tile(it, image, at, it->table + p * conv->taps);
+            continue;
+        }
         bool inside = true;
         for (size_t m = 0; m < mr; m++) {
             y[m] = place.y;
