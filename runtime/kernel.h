@@ -449,9 +449,9 @@ N8_ALL_ARGS(N8_SETS)
 //   GROUPS         as CHANNELS; 2 * kr bytes of a tap, or the last kr, are a group, of which each
 //                  of kr / 2 lanes of int16 sums four products or two, kr / 2 bytes apart (11)
 //   GROUPS_BY_4    as CHANNELS_BY_4; a step is a group, of which each of kr lanes sums four
-//   products
-//                  or two, kr bytes apart. The marks of a tap are words of N8_WORD_MARKS bits from
-//                  the highest down, after the last of which comes a 1, then zeros
+//                  products or two, kr bytes apart. The marks of a tap are words of
+//                  N8_WORD_MARKS bits from the highest down, after the last of which comes a 1,
+//                  then zeros
 //   BOTH           as CHANNELS, and the rows of a tile are packed like the channels of a panel
 //   WINOGRAD       [depth / kr][2][nr][kr]           step = 2 * kr = 8, mr even: both sides of (23)
 //   WINOGRAD_PAIRS the same, and the rows of two     step = kr = 8, mr / 2 even
