@@ -14,7 +14,7 @@ from itertools import count
 
 from neon8.compile.compiler import compile_model
 from neon8.data.few import Kept
-from neon8.evaluate.measure import AnyBench, Figures, before_softmax
+from neon8.evaluate.measure import AnyBench, Figures, before_softmax, by_shape
 from neon8.evaluate.network import Network, bench_of
 from neon8.evaluate.ranking import changes, rank_figures
 from neon8.ir.graph import Graph
@@ -36,7 +36,7 @@ from neon8.quant.weights import channel_scales
 from neon8.refine.budget import MARGIN_DB, divided, ratio_of
 from neon8.rewrite.equalization import equalized
 from neon8.settings.stages import DEFAULTS, JudgeSettings, RefineSettings
-from neon8.text import columns, decimals
+from neon8.text import columns, counted, decimals
 
 LOSS_DB = 1.5
 """What all changes may cost the output unless the user says how good or how fast it
@@ -167,7 +167,13 @@ def made_faster(
 
     watch(0, None)
     ranking, held = divided(samples)
-    speed = _Speed(before_softmax(network.at(samples[0].inputs).graph), table, times)
+    # A limit is one for the mean over samples; gains are much alike at all shapes.
+    timed = held if goal.max_ms is not None else held[:1]
+    sizes = [
+        (before_softmax(network.at(timed[places[0]]).graph), len(places))
+        for places in by_shape(timed)
+    ]
+    speed = _Speed(sizes, table, times)
     gaining = speed.gaining(possible)
     ranked = _ranked(table, bench_of(network, ranking, judge, tick=tick), gaining)
     price = None if goal.max_ms is None else speed.price
@@ -205,16 +211,22 @@ def _spares(plain: Figures, found: Figures, target: float | None) -> bool:
 
 
 class _Speed:
-    """How long the network takes with changes, relative to without.  plain: without."""
+    """How long the network takes with changes, relative to without.  plain: without.
 
-    def __init__(self, graph: Graph, table: ScaleTable, times: Times) -> None:
-        """times: of the layers of a .n8 file."""
-        self._graph, self._table, self._times = graph, table, times
+    Of samples of several shapes it is the mean, as a bench has it.
+    """
+
+    def __init__(
+        self, sizes: Sequence[tuple[Graph, int]], table: ScaleTable, times: Times
+    ) -> None:
+        """sizes: the network at each shape, and how many samples have it."""
+        self._sizes, self._table, self._times = sizes, table, times
+        self._samples = sum(number for _, number in sizes)
         self._before = self._layers(())
         self.plain = sum(self._before.values())
 
     def price(self, file: bytes) -> float:
-        """What a file takes in all, not relative."""
+        """What a file takes in all."""
         return sum(self._times(file).values())
 
     def of(self, some: Sequence[Change]) -> float:
@@ -254,7 +266,12 @@ class _Speed:
         return found
 
     def _layers(self, some: Sequence[Change]) -> dict[str, float]:
-        return self._times(compile_model(self._graph, changed(self._table, some)))
+        table, found = changed(self._table, some), dict[str, float]()
+        for graph, number in self._sizes:
+            share = number / self._samples
+            for name, time in self._times(compile_model(graph, table)).items():
+                found[name] = found.get(name, 0.0) + share * time
+        return found
 
 
 def _ranked(
@@ -309,5 +326,6 @@ def as_text(found: Found) -> str:
     ]
     db = "worst dB" if len(first.outputs) > 1 else "SQNR dB"
     header = ["", db, *first.task_names, "time", *ms, "to", "layers"]
-    done = f"faster: measured on {len(first.squares)} samples; * was taken"
+    done = counted(len(first.squares), "sample")
+    done = f"faster: measured on {done}; * was taken"
     return "\n".join([done, *columns(rows, header=header)])

@@ -226,3 +226,5 @@ def test_from_the_command_line(made, tmp_path, capsys):
     plain = (tmp_path / "p.json").read_bytes()
     assert main([*line, str(tmp_path / "e.json"), *core, "1000"]) == 0
     assert b'"lattice"' not in plain + (tmp_path / "e.json").read_bytes()
+    assert main([*line, str(tmp_path / "o.json"), "--fast", "--limit", "1"]) == 0
+    assert "faster: measured on 1 sample;" in capsys.readouterr().out

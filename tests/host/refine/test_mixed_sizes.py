@@ -12,10 +12,12 @@ from neon8.errors import CompileError
 from neon8.evaluate.compare import compare
 from neon8.evaluate.measure import MixedBench, by_shape
 from neon8.evaluate.network import bench_of, logits_of, open_network
+from neon8.profile.profile import timer
 from neon8.quant import table_json
 from neon8.refine import budget, thorough
+from neon8.refine.faster import made_faster
 from neon8.settings.shapes import shape
-from neon8.settings.stages import DEFAULTS, RefineSettings
+from neon8.settings.stages import DEFAULTS, ProfileSettings, RefineSettings
 from onnx_nets import save
 
 BOUNDS = {"x": (1, 3, "16..64:4", "16..64:4")}
@@ -118,6 +120,16 @@ def test_search(made):
     goal = RefineSettings(target_sqnr=45.0)
     found = budget.more_bits(network, table, samples, goal)
     assert found.best.sqnr_db > found.curve[0].sqnr_db + 1
+
+
+def test_layers_are_made_faster_for_the_mean_time_of_all_sizes(made):
+    path, _, table = made
+    samples = kept(samples_of(30, seed=5))
+    network = network_of(path, table)
+    times = timer(ProfileSettings(core="cortex-a55", ghz=1.0))
+    goal = RefineSettings(max_ms=1e3)
+    found = made_faster(network, table, (), samples, goal, times=times, sparing=False)
+    assert found.fastest == pytest.approx(found.steps[0].figures.ms)
 
 
 def test_calibrate_with_all_of_it_in_any_order(made):
