@@ -134,11 +134,12 @@ def calibrate(
             network = network.runnable(table)
             kept = network.entered(kept)
         if network is not None and (rules.fast or price is not None):
-            possible = list(faster.deep_changes(graph, table)) if price else []
+            observed = outcome.observation
+            possible = [*faster.deep_changes(graph, table, observed)] if price else []
             if rules.bits <= NARROW:
                 loss = rules.max_sqnr_loss if rules.fast else faster.ANY_LOSS_DB
                 quick = replace(rules, fast=True, max_sqnr_loss=loss)
-                other = solve_quietly(outcome.observation, graph, quick)
+                other = solve_quietly(observed, graph, quick)
                 possible = [*faster.fast_changes(graph, table, other), *possible]
             sped = faster.made_faster(
                 network,

@@ -12,6 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+import numpy as np
+
+from neon8.calibrate.observation import Observation
+from neon8.calibrate.recipe.bias import CORRECTED, corrections
 from neon8.compile.compiler import compile_model
 from neon8.data.few import Kept
 from neon8.evaluate.measure import AnyBench, Figures, before_softmax, by_shape
@@ -109,9 +113,16 @@ def fast_changes(
         )
 
 
-def deep_changes(graph: Graph, table: ScaleTable) -> Iterator[Change]:
-    """Weight scales with which int16 holds four products, as --accumulator-aware."""
-    for node in convolutions(equalized(graph, table)):
+def deep_changes(
+    graph: Graph, table: ScaleTable, observation: Observation
+) -> Iterator[Change]:
+    """Weight scales with which int16 holds four products, as --accumulator-aware.
+
+    What was corrected is so again, as other weights move means by something else.
+    """
+    rewritten = equalized(graph, table)
+    deep = {}
+    for node in convolutions(rewritten):
         entry = table.layers.get(node.name)
         if entry is None or node.transposed or node.weight_scales is not None:
             continue
@@ -122,14 +133,23 @@ def deep_changes(graph: Graph, table: ScaleTable) -> Iterator[Change]:
         scales = channel_scales(node.name, entry, len(node.weight))
         found, fit = int16_fit.fit(node.name, node.weight, scales, limit=math.inf)
         if fit is not None and fit.applied:
-            deep = replace(
+            reasons = (each for each in entry.reasons if each != CORRECTED)
+            deep[node.name] = replace(
                 entry,
                 weight_scales=tuple(found.tolist()),
+                bias_correction=(),
                 rounding=NEAREST,
-                reasons=(*entry.reasons, DEEP),
+                reasons=(*reasons, DEEP),
             )
-            layers = {node.name: deep}
-            yield Change(name=node.name, to=DEEP, tensors={}, layers=layers)
+    moved = {n: e for n, e in deep.items() if CORRECTED in table.layers[n].reasons}
+    means = {}
+    for name in {entry.input for entry in moved.values()}:
+        source, mean = table.tensors[name], observation.channels[name].mean()
+        offsets, factors = source.offsets or 0.0, source.factors or 1.0
+        means[name] = (mean - np.array(offsets)) / np.array(factors)
+    again = corrections(rewritten, replace(table, layers=moved), means)
+    for name, entry in (deep | again.layers).items():
+        yield Change(name=name, to=DEEP, tensors={}, layers={name: entry})
 
 
 def changed(table: ScaleTable, changes_: Sequence[Change]) -> ScaleTable:

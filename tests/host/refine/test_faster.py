@@ -10,6 +10,7 @@ from neon8.compile.compiler import compile_model
 from neon8.compile.lower import lower
 from neon8.data.few import Kept
 from neon8.evaluate.network import open_network
+from neon8.operators.convolution import convolutions
 from neon8.profile.profile import dot_cycles, timer
 from neon8.refine.faster import (
     ANY_LOSS_DB,
@@ -22,6 +23,7 @@ from neon8.refine.faster import (
     fast_changes,
     made_faster,
 )
+from neon8.rewrite.equalization import equalized
 from neon8.settings.stages import ProfileSettings, RefineSettings
 from onnx_nets import chain, save
 
@@ -66,7 +68,7 @@ def made(tmp_path_factory):
 
 
 def solved(path):
-    """Path, graph, the plain table and that of `solve --fast`."""
+    """Path, graph, the plain table, that of `solve --fast`, and what was seen."""
     seen = neon8.observe_model(path, SAMPLES)
     # Without factors, which would serve the tensor with the loud channel.
     plain, fast = (
@@ -75,14 +77,14 @@ def solved(path):
         )
         for each in (False, True)
     )
-    return path, neon8.load_graph(path), plain, fast
+    return path, neon8.load_graph(path), plain, fast, seen
 
 
 def found(made, *, times=dot_cycles, sparing=False, deep=False, **goal):
-    path, graph, plain, fast = made
+    path, graph, plain, fast, seen = made
     kept = [Kept(f"{at:064x}", {"x": x[np.newaxis]}) for at, x in enumerate(SAMPLES)]
     possible = [*fast_changes(graph, plain, fast)]
-    possible += deep_changes(graph, plain) if deep else ()
+    possible += deep_changes(graph, plain, seen) if deep else ()
     return made_faster(
         open_network(path),
         plain,
@@ -104,7 +106,7 @@ def a55():
 
 
 def test_the_changes_are_all_that_fast_changes(made):
-    _, graph, plain, fast = made
+    _, graph, plain, fast, _ = made
     changes = list(fast_changes(graph, plain, fast))
     assert [each.to for each in changes] == [FAST] * 3
     assert changed(plain, changes) == fast
@@ -183,29 +185,52 @@ def test_nothing_is_lost_for_a_limit_out_of_reach(made, a55):
     assert any(each.rounding == "lattice" for each in sparing.table.layers.values())
 
 
-def test_deeper_sums_where_there_are_no_dot_products(tmp_path):
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
     """Many weights of about the same size leave no room in int16."""
     rng = np.random.default_rng(2)
     sizes = [(64, CHANNELS, 1, 1), (32, 64, 1, 1)]
     first, second = (rng.uniform(-1, 1, size).astype(np.float32) for size in sizes)
     steps = [("Conv", [first], {}), ("Relu", [], {}), ("Conv", [second], {})]
-    made = solved(save(tmp_path, chain(steps, (1, CHANNELS, SIZE, SIZE))))
+    net = chain(steps, (1, CHANNELS, SIZE, SIZE))
+    return solved(save(tmp_path_factory.mktemp("full"), net))
+
+
+def test_deeper_sums_where_there_are_no_dot_products(full):
     times = timer(ProfileSettings(core="cortex-a53", ghz=1.4))
-    slow = ms_of(made, made[2], times)
-    fastest = found(made, times=times, deep=True, max_ms=slow).fastest
+    slow = ms_of(full, full[2], times)
+    fastest = found(full, times=times, deep=True, max_ms=slow).fastest
     assert fastest < 0.98 * slow
-    result = found(made, times=times, deep=True, max_ms=fastest * 1.0001)
+    result = found(full, times=times, deep=True, max_ms=fastest * 1.0001)
     taken = [step.change for step in result.steps if step.change]
     assert {change.to for change in taken} == {DEEP}
     deep = {name for change in taken for name in change.layers}
     entries = result.table.layers.items()
     assert deep == {name for name, entry in entries if DEEP in entry.reasons}
     before, after = (
-        {op.name: op.int16_depth for op in lower(made[1], each).ops if op.name in deep}
-        for each in (made[2], result.table)
+        {op.name: op.int16_depth for op in lower(full[1], each).ops if op.name in deep}
+        for each in (full[2], result.table)
     )
     assert set(before.values()) == {2}
     assert set(after.values()) == {4}
+
+
+def test_deeper_sums_have_corrections_of_their_own(full):
+    path, graph, *_, seen = full
+    table = neon8.solve_observation(seen, path)
+    changes = list(deep_changes(graph, table, seen))
+    assert changes
+    nodes = {node.name: node for node in convolutions(equalized(graph, table))}
+    for (name, entry), *none in (each.layers.items() for each in changes):
+        assert not none
+        assert entry.reasons == (*table.layers[name].reasons, DEEP)
+        source, node = table.tensors[entry.input], nodes[name]
+        assert not source.offsets
+        mean = seen.channels[entry.input].mean() / np.array(source.factors or 1.0)
+        scales = np.array(entry.weight_scales)[:, None]
+        weight = node.weight[:, :, 0, 0].astype(np.float64)
+        lost = (weight - np.rint(weight / scales) * scales) @ mean
+        np.testing.assert_allclose(entry.bias_correction, lost, rtol=1e-4, atol=1e-7)
 
 
 def test_from_the_command_line(made, tmp_path, capsys):
