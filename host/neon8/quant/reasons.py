@@ -118,7 +118,7 @@ def _runs(numbers: list[int]) -> str:
 def lines(table: ScaleTable) -> Iterator[str]:
     """One for each kind of guard that fired: of how many, and where most."""
     for code in table.reasons:
-        yield f"{table.samples} samples: {code}: {meaning(code)}"
+        yield f"{counted(table.samples, 'sample')}: {code}: {meaning(code)}"
     for name, tensors in _by_kind(table.tensors).items():
         yield f"{_tensors(list(tensors))}: {name}: {meaning(name)}"
     for name, layers in _by_kind(table.layers).items():

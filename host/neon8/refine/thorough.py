@@ -32,7 +32,7 @@ from neon8.refine.curve import with_losses
 from neon8.refine.inputs import some_pixels
 from neon8.refine.layerwise import BUDGET, Choice, Seen, chosen, layers_of
 from neon8.settings.stages import DEFAULTS, JudgeSettings
-from neon8.text import decimals
+from neon8.text import counted, decimals
 
 CHOOSING = 50
 """Samples that choose; more change little."""
@@ -208,7 +208,7 @@ def as_text(found: Found) -> str:
         ]
         for trial, gain in zip(found.trials, ranking.gains, strict=True)
     ]
-    done = f"thorough: chosen on {found.choosing} samples, judged on {found.judging} "
-    done += "others; * was taken"
+    done = f"thorough: chosen on {counted(found.choosing, 'sample')}, "
+    done += f"judged on {found.judging} others; * was taken"
     header = ["", "chosen", "SQNR dB", "gain dB", *tasks]
     return "\n".join([done, *with_losses(rows, header, ranking.losses)])

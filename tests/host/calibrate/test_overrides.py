@@ -14,7 +14,7 @@ from neon8.calibrate.solve import solve
 from neon8.calibrate.thresholds.guards import FEWEST_SAMPLES
 from neon8.errors import TableError
 from neon8.quant import table_json as json_format
-from neon8.quant.reasons import MEANINGS, meaning
+from neon8.quant.reasons import MEANINGS, lines, meaning
 from neon8.settings.stages import SolveSettings
 from onnx_nets import net, node, save
 from refusals import refused
@@ -247,4 +247,6 @@ def test_every_guard_is_a_code_and_each_kind_a_line_in_the_log(observation, capl
         f"2 tensors, 'r1' the first: dead: {MEANINGS['dead']}",
         f"layer 'conv2', 1 of 5 channels: dead: {meaning('dead:2')}",
     ]
+    one = next(lines(replace(table, samples=1)))
+    assert one.startswith("1 sample: few:samples: ")
     assert json_format.loads(json_format.dumps(table)) == table

@@ -85,7 +85,7 @@ def test_interrupted(path, tmp_path, caplog, monkeypatch, stage):
     with monkeypatch.context() as patched:
         patched.setattr(pipeline if stage == "solve" else thorough, stage, stop)
         with pytest.raises(
-            KeyboardInterrupt, match=r"9 samples are saved in .*journal; to"
+            KeyboardInterrupt, match=r"9 samples saved in .*journal; to"
         ):
             calibrate(path, images(9), THOROUGH, output=output)
     assert output.read_text() == "old"

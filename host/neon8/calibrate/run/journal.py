@@ -113,10 +113,15 @@ def load(path: Path, settings: Mapping[str, Any]) -> Entry | None:
 
 def _shown(value: object) -> str:
     """What a user gave for an option, in words."""
+    if isinstance(value, dict):
+        shapes = (f"{n}={','.join(map(str, dims))}" for n, dims in value.items())
+        return " ".join(shapes) or "not given"
     if isinstance(value, list):
         return "/".join(map(str, value))
     if value is None or value is False:
         return "not given"
+    if isinstance(value, float):  # a share, which the command line has in percent
+        return f"{100 * value:g}"
     return "given" if value is True else str(value)
 
 

@@ -40,6 +40,7 @@ from neon8.data.samples import Data, Sample, count_samples, gather
 from neon8.errors import LOG, CalibrationError, DataError
 from neon8.progress import Count, nobody
 from neon8.settings.stages import DEFAULTS, ObserveSettings, Settings
+from neon8.text import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +127,9 @@ def resumable(output: Path | None, count: int) -> Iterator[None]:
         path = journal.journal_of(output)
         if path is None:
             raise
-        text = f"{count} samples are saved in {path}; to continue, run the same"
-        raise KeyboardInterrupt(f"{text} command again") from interrupt
+        saved = f"{counted(count, 'sample')} saved in {path}"
+        text = f"{saved}; to continue, run the same command again"
+        raise KeyboardInterrupt(text) from interrupt
 
 
 def forget(output: Path) -> None:

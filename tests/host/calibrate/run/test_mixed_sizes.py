@@ -211,7 +211,8 @@ def test_a_run_that_died_goes_on(tmp_path, monkeypatch, caplog):
     with pytest.raises(OSError):  # noqa: PT011 - the one above
         neon8.observe_model(path, dying(), shapes=bounds, output=output)
     narrow = {"x": (1, 3, "16..64:8", "16..64:4")}
-    with pytest.raises(CalibrationError, match="--shape was"):
+    said = r"--shape was x=1,3,\d\S+, and now it is x=1,3,16\.\.64:8,16\.\.64:4;"
+    with pytest.raises(CalibrationError, match=said):
         neon8.observe_model(path, arrays, shapes=narrow, output=output)
     got = neon8.observe_model(path, arrays, shapes=bounds, output=output)
     assert "continuing" in caplog.text
