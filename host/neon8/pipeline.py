@@ -171,7 +171,7 @@ def calibrate(
                 watch=watch,
             )
             table = searched.table
-            if sped is not None:
+            if sped is not None and price is not None:
                 searched = replace(searched, fastest_ms=sped.fastest)
     found = _report(outcome, settings)
     if output is not None:

@@ -292,8 +292,8 @@ class RefineSettings(Stage):
     )
     max_ms: float | None = setting(
         None,
-        "more bits at up to so many estimated milliseconds, see neon8 profile; takes "
-        "--board, or --core and --ghz",
+        "faster layers until a run takes so many estimated milliseconds, and more bits "
+        "within them, see neon8 profile; takes --board, or --core and --ghz",
         number("a time in ms", above=0),
         metavar="MS",
     )
