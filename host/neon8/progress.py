@@ -16,12 +16,13 @@ def nobody(*_told: object) -> None:
 
 
 def through(items: Iterable[Item], progress: Stages, stage: str) -> Iterator[Item]:
-    """Yield the items, and report each when the caller is done with it.
+    """Yield the items, and report each when the caller is done with it; first none.
 
     Items that are runs on several samples, as their `batch` says, count as these.
     """
     batch = getattr(items, "batch", 1)
     total = len(items) * batch if isinstance(items, Sized) else None
+    progress(stage, 0, total)
     for done, item in enumerate(items, 1):
         yield item
         progress(stage, done * batch, total)
