@@ -308,10 +308,13 @@ def _ends_of(values: tuple[float, ...]) -> str:
 
 
 def _rounding(entry: LayerScale) -> str:
-    """'nearest', 'lattice', or of how many weights the level is not the nearest."""
+    """'nearest', 'lattice', and of how many weights the level is not the nearest."""
     from neon8.rewrite.rounding import moved
 
-    return f"{moved(entry)} moved" if entry.rounding == CHOSEN else entry.rounding
+    if not entry.levels:
+        return entry.rounding
+    said = f"{moved(entry)} moved"
+    return said if entry.rounding == CHOSEN else f"{entry.rounding}, {said}"
 
 
 def _library(path: Path, data: bytes) -> list[text.Part]:

@@ -186,10 +186,15 @@ def test_weights_that_come_as_integers(made):
         rounded(graph, with_levels(table, {"a": np.zeros(72, bool)}))
 
 
-def test_inspect_counts_them(made, tmp_path):
+@pytest.mark.parametrize("rounding", ["chosen", "lattice"])
+def test_inspect_counts_them(made, tmp_path, rounding):
     path, table = made
     bits = some(neon8.load_graph(path), 5)["a"]
-    neon8.save_table(with_levels(table, {"a": bits}), tmp_path / "t.json")
+    table = with_levels(table, {"a": bits})
+    entry = replace(table.layers["a"], rounding=rounding)
+    table = replace(table, layers={**table.layers, "a": entry})
+    neon8.save_table(table, tmp_path / "t.json")
     shown = neon8.inspect_file(tmp_path / "t.json").splitlines()
     (row,) = (line for line in shown if line.split()[:2] == ["a", "x"])
-    assert f"{bits.sum()} moved" in row
+    before = "" if rounding == "chosen" else "lattice, "
+    assert f"  {before}{bits.sum()} moved" in row
