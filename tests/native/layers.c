@@ -300,13 +300,14 @@ static void draw_arrays(struct layer *layer) {
     }
     layer->acc_bound = below(4) == 0 ? 1 << 29 : bound_of(layer);
     const enum n8_type type = types[below(4)];
+    const float residual_scale = below(2) == 0 ? 0.3f : -0.3f;
     layer->epilogue = (struct n8_conv2d_epilogue){
         .type = type,
         .bias = layer->bias,
         .multiplier = layer->multiplier,
         .bias_f32 = layer->bias_f32,
         .slope = type == N8_TYPE_S8 && below(2) == 0 ? layer->slope : NULL,
-        .residual_scale = type == N8_TYPE_S8 && below(3) == 0 ? 0.3f : 0.0f,
+        .residual_scale = type == N8_TYPE_S8 && below(3) == 0 ? residual_scale : 0.0f,
         .residual_zero_point = 5,
         .zero_point = (int32_t)below(256) - 128,
         .lo = -127,
@@ -330,6 +331,7 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
     if (n8_kernels_select(level, &kernels) != N8_OK)
         return NULL;
     kernels.core = layer->core;
+    kernels.cache = (size_t)1024 << below(10); // so that small weights are sliced, too
     const struct n8_conv_certificate certificate = {.int16_depth = layer->int16_depth,
                                                     .acc_bound = layer->acc_bound,
                                                     .winograd = layer->winograd};
@@ -347,7 +349,10 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
     const bool done = n8_conv_prove(&conv, layer->weights, &proof, &error) == N8_OK;
     if (done) {
         n8_conv_pack(&conv, layer->weights, &proof, packed);
-        n8_conv_run(&conv, &io, 0, conv.units, scratch);
+        for (size_t unit = 0, some; unit < conv.units; unit += some) { // as threads share them
+            some = 1 + below((uint32_t)(conv.units - unit));
+            n8_conv_run(&conv, &io, unit, unit + some, scratch);
+        }
     }
     free(packed);
     free(scratch);
