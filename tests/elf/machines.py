@@ -42,6 +42,6 @@ ARMV7 = Machine(
     dialect=".syntax unified",
     loader="ld-linux-armhf.so.3",
     page=4096,
-    loaded=182_000,
+    loaded=176_000,
 )
 MACHINES = (AARCH64, ARMV7)
