@@ -4,6 +4,7 @@
 // one multiplication in a cycle, and one load of any width, and in groups for the Cortex-A53:
 //
 //   acc''[p][n] = bias[n] + sum over taps t and bytes k of rows[t][p][k] * w[n][t][k]     (3)(12)
+//   s32   out[p][n] = acc''[p][n]
 //   f32   out[p][n] = fadd(fmul((float) acc''[p][n], multiplier[n]), bias_f32[n])              (4)
 //   s8    v = fmul((float) acc''[p][n], multiplier[n]),
 //   add   v = fadd(that, fmul((float)(residual[p][n] - residual_zero_point), residual_scale))  (6)
@@ -469,18 +470,20 @@ r3      .req v21
         b.ne    5b
 .endm
 
-// To floats: adds the bias, and stores 32-bit results of exactly the pixels and channels there are.
+// To floats unless the sums are stored, with the bias; then the stores of 32-bit results of exactly the
+// pixels and channels there are.
 biases  .req v9
 biasesq .req q9
 
-.macro  to_f32
+.macro  to_32
+        tbnz    kind, #4, 2f
         ldr     tmp0, [args, #N8_OFF_IG_BIAS_F32]
         ldr     biasesq, [tmp0, offset]
         in_place scvtf, sum0.4s, sum1.4s, sum2.4s, sum3.4s
         on_sums fmul, scales, scales, scales, scales
         on_sums fadd, biases, biases, biases, biases
         // A full tile: four vectors.
-        cmp     pixels, #4
+2:      cmp     pixels, #4
         ccmp    channels, #4, #0, hs
         b.lo    3f
         add     tmp0, out, out_stride
@@ -521,6 +524,7 @@ biasesq .req q9
 #define ADD     1       // adds a residual
 #define FLOATS  3       // stores floats; bit 2: whether lo and hi clamp
 #define GROUPS  8       // sums by groups, for the Cortex-A53
+#define WORDS   0x13    // stores the sums
 
 func    n8_igemm_s8_s8_neon_4x4
         mov     tmp0, #0
@@ -538,6 +542,9 @@ func    n8_igemm_s8_s8_neon_4x4
         ldr     channels, [args, #N8_OFF_IG_CHANNELS]
         ldr     left, [args, #N8_OFF_IG_DEPTH]
         ldr     multiplier, [args, #N8_OFF_IG_MULTIPLIER]
+        ldr     tmp0, [args, #N8_OFF_IG_BIAS]
+        tst     kind, #0x10
+        csel    multiplier, multiplier, tmp0, eq        // sums have none
         ldr     panel_marks, [args, #N8_OFF_IG_DEEP]
         ldr     residual_stride, [args, #N8_OFF_IG_RESIDUAL_STRIDE]
         ldp     ptr0, ptr1, [cursor], #16
@@ -587,11 +594,11 @@ func    n8_igemm_s8_s8_neon_4x4
         .cfi_restore_state
 
 .Lother:
-        tbnz    kind, #1, .Lfloats
+        tbnz    kind, #1, .Lwide
         scale_add
         b       .Lscaled
-.Lfloats:
-        to_f32
+.Lwide:
+        to_32
         b       .Lnext
 
 .Lout_of_order:
@@ -607,7 +614,9 @@ endfunc n8_igemm_\name
 .endm
 
 other   s8_s8_add_neon_4x4, ADD
+other   s8_s32_neon_4x4, WORDS
 other   s8_f32_neon_4x4, FLOATS
 other   s8_s8_neon_4x4_a53, GROUPS
 other   s8_s8_add_neon_4x4_a53, GROUPS | ADD
+other   s8_s32_neon_4x4_a53, GROUPS | WORDS
 other   s8_f32_neon_4x4_a53, GROUPS | FLOATS

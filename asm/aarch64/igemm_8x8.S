@@ -1813,6 +1813,7 @@ other   s8_s32, dotprod, DOTPROD, WORDS
 other   s8_f32, dotprod, DOTPROD, FLOATS
 other   s8_s8, dotprod, DOTPROD, ORDERED, _a55
 other   s8_s8_add, dotprod, DOTPROD, ORDERED | ADD, _a55
+other   s8_s32, dotprod, DOTPROD, ORDERED | WORDS, _a55
 other   s8_f32, dotprod, DOTPROD, ORDERED | FLOATS, _a55
 igemm   dotprod_winograd, DOTPROD, winograd, sums_winograd_dotprod, sums_winograd_dotprod_a55
 other   s8_s8_add, dotprod_winograd, DOTPROD, ADD
@@ -1825,6 +1826,7 @@ other   s8_s32, i8mm, I8MM, WORDS
 other   s8_f32, i8mm, I8MM, FLOATS
 igemm   i8mm_packed, I8MM, packed, sums_i8mm_packed
 other   s8_s8_add, i8mm_packed, I8MM, ADD
+other   s8_s32, i8mm_packed, I8MM, WORDS
 other   s8_f32, i8mm_packed, I8MM, FLOATS
 igemm   i8mm_winograd, I8MM, winograd, sums_winograd_i8mm
 other   s8_s8_add, i8mm_winograd, I8MM, ADD
