@@ -80,7 +80,13 @@ static bool follows(struct n8_permute_step inner, size_t size, struct n8_permute
     return inner.pixels == outer.pixels && inner.count * size == outer.count;
 }
 
-// Sorted, and neighbours in both tensors joined.
+// Whether neighbours are neighbours in both tensors.
+static bool is_run(const struct n8_permute_loop *loop) {
+    return !loop->in.pixels && !loop->out.pixels && loop->in.count == 1 && loop->out.count == 1;
+}
+
+// Sorted, and neighbours in both tensors joined. Second comes the longest loop around runs, so that
+// there are few tiles, or the one whose values lie closest together in the input.
 static void arrange(struct n8_permute_plan *plan) {
     struct n8_permute_loop *loops = plan->loops;
     qsort(loops, plan->count, sizeof loops[0], by_output);
@@ -95,13 +101,16 @@ static void arrange(struct n8_permute_plan *plan) {
         }
     }
     plan->count = kept + 1;
-    size_t nearest = 0;
+    const bool runs = is_run(&loops[0]);
+    size_t best = runs ? 1 : 0;
     for (size_t i = 1; i < plan->count; i++) {
-        nearest = by_distance(loops[i].in, loops[nearest].in) < 0 ? i : nearest;
+        const bool better =
+            runs ? loops[i].size > loops[best].size : by_distance(loops[i].in, loops[best].in) < 0;
+        best = better ? i : best;
     }
-    if (nearest > 1) {
-        const struct n8_permute_loop second = loops[nearest];
-        for (size_t i = nearest; i > 1; i--) {
+    if (best > 1) {
+        const struct n8_permute_loop second = loops[best];
+        for (size_t i = best; i > 1; i--) {
             loops[i] = loops[i - 1];
         }
         loops[1] = second;
@@ -147,8 +156,7 @@ bool n8_permute_plan_of(struct n8_permute_plan *plan, const int32_t in[4], const
     }
     arrange(plan);
     const struct n8_permute_loop *x = &plan->loops[0], *y = &plan->loops[1];
-    const bool runs = !x->in.pixels && !x->out.pixels && x->in.count == 1 && x->out.count == 1;
-    plan->tile[0] = runs ? x->size : n8_smaller(x->size, TILE);
+    plan->tile[0] = is_run(x) ? x->size : n8_smaller(x->size, TILE);
     plan->tile[1] = n8_smaller(y->size, AT_ONCE / n8_smaller(plan->tile[0], AT_ONCE));
     plan->units = n8_pieces(x->size, plan->tile[0]) * n8_pieces(y->size, plan->tile[1]);
     for (size_t i = 2; i < plan->count; i++) {

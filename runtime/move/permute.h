@@ -24,9 +24,10 @@ struct n8_permute_loop {
     struct n8_permute_step in, out;
 };
 
-// The loops from the innermost, whose values lie closest together in the output. The second one
-// is that whose values lie closest together in the input, unless that is the first. A unit is a
-// tile of these two, `tile` values long and wide.
+// The loops from the innermost, whose values lie closest together in the output. The second one is
+// that whose values lie closest together in the input, unless that is the first, or the longest
+// where the first ones are neighbours in both. A unit is a tile of these two, `tile` values long
+// and wide.
 struct n8_permute_plan {
     size_t count; // of loops, at least 2
     struct n8_permute_loop loops[N8_PERMUTE_LOOPS];
