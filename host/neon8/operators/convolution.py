@@ -2,7 +2,7 @@
 """Conv, and the convolutions that other operators become, in int8 and in float32."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from neon8.operators.split_weights import split
 from neon8.operators.subpixel import Subpixel, repeated, subpixel
 from neon8.operators.windows import pad_to_windows, tap, taps, window
 from neon8.quant import int16_fit
+from neon8.quant.fused import channels_of, nearest_proved
 from neon8.quant.lattice import TAPS, quantizer
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.proof import int16_depth, prove_sums, winograd_form
@@ -381,7 +382,7 @@ def lower_conv(b: Build, node: Conv2d) -> None:
     if prelu is not None and prelu.leaky_slopes is not None:
         slopes = checked_slopes(prelu.name, prelu.leaky_slopes)
         op = replace(op, slopes=slopes)
-    b.ops.append(op)
+    b.ops.append(with_proved(op, b.tensors))
 
 
 def lower_transposed(b: Build, node: Conv2d, source: Tensor) -> None:
@@ -396,7 +397,7 @@ def lower_transposed(b: Build, node: Conv2d, source: Tensor) -> None:
     else:
         activation = node.activation
         op = to_integers(b, parts.conv, source, inner, activation, phases=phases)
-        b.ops.append(op)
+        b.ops.append(with_proved(op, b.tensors))
     finish_transposed(b, node, parts, inner, wide, out)
 
 
@@ -647,6 +648,22 @@ def multipliers(layer: str, real: DoubleArray) -> FloatArray:
     return result
 
 
+def with_proved(op: Conv2dOp, tensors: Mapping[str, Tensor]) -> Conv2dOp:
+    """The step with M of (5) as near as can be to its own that serves (5d).
+
+    Nothing changes where (5d) is not for such steps.
+    """
+    source, out = (tensors[name] for name in (op.inputs[0], op.output))
+    alone = len(op.inputs) == 1 and op.slopes is None
+    if not alone or not source.dtype == out.dtype == op.weights.dtype == INT8:
+        return op
+    weights = op.weights.view(np.int8)
+    channels = channels_of(
+        weights, op.bias, lo=op.lo, hi=op.hi, zero_point=out.zero_point
+    )
+    return replace(op, multiplier=nearest_proved(op.multiplier, channels))
+
+
 def lower_conv_float(b: Build, node: Conv2d) -> None:
     """(20); of a transposed one the plain convolution that subpixel() makes."""
     source = b.float32(node.inputs[0])
@@ -778,7 +795,9 @@ def table_scales(n: Nodes, op: Conv2dOp) -> FloatArray:
     out = n.tensors[op.output]
     if out.dtype == "int8":
         product = product / np.float64(out.scale)
-    changed = np.flatnonzero(product.astype(np.float32) != op.multiplier)
+    # Where a scale was enlarged, accumulators are too large for (5d).
+    own = with_proved(replace(op, multiplier=product.astype(np.float32)), n.tensors)
+    changed = np.flatnonzero(own.multiplier != op.multiplier)
     if changed.size:
         text = f"layer {op.name!r}: weight scale {changed[0]} is too small for int32"
         raise TableError(f"{n.table.model_name}: {text} sums; enlarge it in the table")

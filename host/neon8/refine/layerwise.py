@@ -19,7 +19,13 @@ from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
 from neon8.ir.graph import Graph
 from neon8.ir.program import Op, Program, Tensor
-from neon8.operators.convolution import Conv2d, Conv2dOp, convolutions, int8_layers
+from neon8.operators.convolution import (
+    Conv2d,
+    Conv2dOp,
+    convolutions,
+    int8_layers,
+    with_proved,
+)
 from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import (
     BALANCED,
@@ -170,11 +176,16 @@ class Layer:
         wide = self.entry.bits != NARROW
         if wide or node.transposed or node.weight_scales is not None:
             return False
-        ratio = np.float64(self.source.scale) * self.scales / np.float64(self.out.scale)
         weights = self.integers(self.entry).transpose(0, 2, 3, 1)
         if not np.array_equal(weights, self.op.weights):
             return False
-        return np.array_equal(ratio.astype(np.float32), self.op.multiplier)
+        return np.array_equal(self._multiplied(self.op).multiplier, self.op.multiplier)
+
+    def _multiplied(self, op: Conv2dOp) -> Conv2dOp:
+        """A step with other integers, with the multipliers that lower() gives it."""
+        ratio = np.float64(self.source.scale) * self.scales / np.float64(self.out.scale)
+        own = replace(op, multiplier=ratio.astype(np.float32))
+        return with_proved(own, self.lowered.tensors)
 
     def by_group(self, values: AnyArray) -> AnyArray:
         """Reshape (O, ...) to (G, O / G, K)."""
@@ -200,7 +211,7 @@ class Layer:
         )
         if found.bound.max() >= ACC_LIMIT:
             return None
-        return replace(
+        step = replace(
             self.op,
             weights=np.ascontiguousarray(weights.transpose(0, 2, 3, 1)),
             bias=found.bias.astype(np.int32),
@@ -209,6 +220,7 @@ class Layer:
             int16_depth=2,
             winograd="",
         )
+        return self._multiplied(step)
 
     def _node(self, entry: LayerScale) -> Conv2d:
         """The node as lower() rewrites it."""

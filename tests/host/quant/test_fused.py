@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The proof (5d): what it finds does what (5) does, and it finds all that there is."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neon8.quant import fused
+from neon8.quant.fused import Channels, channels_of, nearest_proved, prove
+
+F = np.float32
+
+
+def channel(low, high, lo=-128, hi=127, zero_point=0):
+    ends = np.array([low]), np.array([high])
+    return Channels(low=ends[0], high=ends[1], lo=lo, hi=hi, zero_point=zero_point)
+
+
+def requantized(acc, multiplier, some):
+    """(5)"""
+    v = np.rint(acc.astype(F) * multiplier).astype(np.int64)
+    return np.clip(v + some.zero_point, some.lo, some.hi)
+
+
+def units(multiplier):
+    """m and s, of which it is m * 2^-s with 24 bits of m."""
+    fraction, exponent = math.frexp(multiplier)
+    return int(fraction * 2**24), 24 - exponent
+
+
+def multiply_added(acc, multiplier, b, c, some):
+    """What a fused multiply-add of the float32 with these bits stores; all exact."""
+    x = (0x4B400000 + b + acc).astype(np.int32).view(F)
+    assert ((x >= 2**23) & (x < 2**24)).all()
+    m, s = units(multiplier)
+    product = x.astype(np.int64) * m
+    whole, rest = (product >> s) + c, product & (1 << s) - 1
+    half = 1 << s - 1
+    up = (rest > half) | ((rest == half) & (whole & 1 == 1))
+    result = (whole + up).astype(F)
+    assert (result == whole + up).all()  # no other rounding than this one
+    assert ((result >= 2**23) & (result < 2**24)).all()
+    q = result.view(np.int32).astype(np.int16).astype(np.int64)
+    return np.clip(q, some.lo, some.hi)
+
+
+def thresholds(multiplier, some):
+    """L and R of (5d), by looking at all accumulators; None where no e is excluded."""
+    acc = np.arange(int(some.low[0]), int(some.high[0]) + 1)
+    q = requantized(acc, multiplier, some) - some.zero_point
+    step = Fraction(float(multiplier))
+    half = Fraction(1, 2)
+    lower = [q_ - half - a * step for q_, a in [(int(q[0]), int(acc[0]))]]
+    upper = [q_ + half - a * step for q_, a in [(int(q[-1]), int(acc[-1]))]]
+    lower = lower if q[0] > some.lo - some.zero_point else []
+    upper = upper if q[-1] < some.hi - some.zero_point else []
+    for k in range(int(q[0]) + 1, int(q[-1]) + 1):
+        t = int(acc[np.searchsorted(q, k)])
+        lower.append(k - half - t * step)
+        upper.append(k - half - (t - 1) * step)
+    return max(lower, default=None), min(upper, default=None)
+
+
+def least_b(multiplier, some, lower, upper):
+    """The least b that (5d) allows, one after another, and its c; None without one."""
+    m, s = units(multiplier)
+    lower, last = int(lower * 2**s), int(upper * 2**s) - 1
+    begin, end = -(2**22) - int(some.low[0]), 2**22 - int(some.high[0])
+    for at in range(begin, end, 1 << 16):
+        starts = (12582912 + np.arange(at, min(at + (1 << 16), end))) * m
+        hits = np.flatnonzero((last - starts) % 2**s < last - lower)
+        if hits.size:
+            start = int(starts[hits[0]])
+            return at + hits[0], 12582912 + some.zero_point + (last - start) // 2**s
+    return None
+
+
+@st.composite
+def channels(draw):
+    """Channels with few to all results, and fewer accumulators than 2^20."""
+    zero_point = draw(st.integers(-128, 127))
+    lo = draw(st.integers(-128, 126))
+    hi = draw(st.integers(lo + 1, 127))
+    results = draw(st.floats(0.5, 600))
+    span = int(min(results * 2 ** draw(st.floats(0, 20)), 2**20))
+    multiplier = F(min(max(results / max(span, 1), 2.0**-22), 1 - 2.0**-24))
+    middle = draw(st.integers(lo - zero_point - 3, hi - zero_point + 3))
+    low = round(middle / float(multiplier)) - draw(st.integers(0, span))
+    return multiplier, channel(low, low + span, lo, hi, zero_point)
+
+
+@given(channels())
+def test_the_proof_is_exact_and_complete(case):
+    multiplier, some = case
+    one = np.array([multiplier])
+    proof = prove(one, some)
+    if not fused.possible(one, some)[0]:
+        assert not proof.holds[0]
+        return
+    wanted = thresholds(multiplier, some)
+    found = [float(end[0]) for end in fused.interval(one, some)]
+    for end, want in zip(found, wanted, strict=True):
+        assert want is None or Fraction(end) == want
+    if None in wanted:
+        assert found[1] - found[0] == 2
+    if proof.holds[0]:
+        b, c = int(proof.b[0]), int(proof.c[0])
+        acc = np.arange(int(some.low[0]), int(some.high[0]) + 1)
+        got = multiply_added(acc, float(multiplier), b, c, some)
+        assert (got == requantized(acc, multiplier, some)).all()
+        assert 0 < abs(c) <= 2**24
+    want = least_b(multiplier, some, *map(Fraction, found))
+    assert proof.holds[0] == (want is not None and want[1] != 0)
+    assert not proof.holds[0] or want == (proof.b[0], proof.c[0])
+
+
+@given(st.data())
+def test_first_inside(data):
+    s = data.draw(st.integers(24, 45))
+    factor = data.draw(st.integers(2**23, 2**24 - 1))
+    least = data.draw(st.integers(0, 2**s - 1))
+    most = least + data.draw(st.integers(0, 2 ** (s - 12)))
+    (x,) = fused.first_inside(
+        *(np.array([v], np.int64) for v in (factor, 2**s, least, most))
+    )
+    tried = np.arange(1 << 14, dtype=np.int64) * factor % 2**s
+    hits = np.flatnonzero((tried - least) % 2**s <= most - least)
+    if hits.size:
+        assert x == hits[0]
+    else:
+        assert x == -1 or x >= 1 << 14
+    assert x == -1 or (int(x) * factor - least) % 2**s <= most - least
+
+
+def test_first_inside_says_that_there_is_none():
+    factor, modulus = np.array([[2**23, 3 << 22], [2**25, 2**25]])
+    x = fused.first_inside(factor, modulus, np.array([1, 1]), np.array([2**22 - 1] * 2))
+    assert x.tolist() == [-1, -1]
+
+
+def drawn(seed, channels=300):
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(-127, 128, (channels, 3, 3, 5)).astype(np.int8)
+    bias = rng.integers(-20000, 20000, channels).astype(np.int32)
+    some = channels_of(weights, bias, lo=-128, hi=127, zero_point=int(seed))
+    multiplier = (2.0 ** rng.uniform(-13, -8, channels)).astype(F)
+    return weights, bias, multiplier, some
+
+
+def test_channels_of():
+    weights, bias, *_ = drawn(3)
+    weights[0, 0, 0, 0] = -128
+    w = weights.reshape(len(weights), -1).astype(np.int64)
+    some = channels_of(weights, bias, lo=-128, hi=127, zero_point=3)
+    ends = [np.where(w > 0, 127, -128), np.where(w > 0, -128, 127)]
+    high, low = ((w * end).sum(axis=1) + bias for end in ends)
+    assert some.low.tolist() == low.tolist()
+    assert some.high.tolist() == high.tolist()
+    assert some.ends == (-131, 124)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_the_nearest_that_is_proved(seed):
+    """One after another gives the same."""
+    _, _, multiplier, some = drawn(seed)
+    chosen = nearest_proved(multiplier, some)
+    moved = chosen.view(np.int32).astype(np.int64) - multiplier.view(np.int32)
+    assert 0 < np.count_nonzero(moved) < len(moved)
+    assert (moved < 0).any()
+    assert (moved > 0).any()
+    assert np.abs(moved).max() > 2
+    order = [0, *(s for d in range(1, 129) for s in (-d, d))]
+    for row in np.flatnonzero(moved):
+        bits = multiplier[row].view(np.int32) + np.array(order, np.int32)
+        holds = prove(bits.view(F), some.at(np.full(len(order), row))).holds
+        assert order[holds.argmax()] == moved[row]
+
+
+def test_without_a_proof_nothing_changes():
+    """Of more than 2^23 accumulators, of large and of small multipliers, and of 0."""
+    multiplier = np.array([1e-3, 1.0, 2e-7, 0, 2.5e-5], F)
+    low = np.array([-(2**22), -500, -500, -500, 2**22])
+    high = np.array([2**22, 500, 500, 500, 2**22 + 2**22])
+    some = Channels(low=low, high=high, lo=-128, hi=127, zero_point=0)
+    assert (nearest_proved(multiplier, some) == multiplier).all()
+    assert not fused.possible(multiplier, some)[:4].any()
