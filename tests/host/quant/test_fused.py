@@ -181,7 +181,7 @@ def test_the_nearest_that_is_proved(seed):
 
 
 def test_without_a_proof_nothing_changes():
-    """Of more than 2^23 accumulators, of large and of small multipliers, and of 0."""
+    """There is none with 2^23 accumulators, nor of 0 or a large or small M."""
     multiplier = np.array([1e-3, 1.0, 2e-7, 0, 2.5e-5], F)
     low = np.array([-(2**22), -500, -500, -500, 2**22])
     high = np.array([2**22, 500, 500, 500, 2**22 + 2**22])
