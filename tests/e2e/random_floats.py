@@ -128,7 +128,7 @@ def grow_binary(net: Net) -> None:
         dims = [
             size if keep else 1 for size, keep in zip(source.dims, kept, strict=True)
         ]
-        other = constant(net, dims[int(net.rng.integers(len(dims))) :])
+        other = constant(net, dims[int(net.rng.integers(len(dims) + 1)) :])
     pair = [source, other]
     if net.rng.integers(2):
         pair.reverse()
