@@ -133,7 +133,6 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
     weights = with_room(weights, source.reach)
     floats = rng.integers(6) == 0
     out = net.tensor(shape, dtype="float32" if floats else net.width())
-    lo, hi = (-128, 127) if floats else net.clamp(out)
     sources, slopes, residual_scale, bias_f32 = (source,), None, 0, None
     residuals = [
         tensor
@@ -169,8 +168,7 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
         dilations=(rows[2], columns[2]),
         pads=(rows[3], columns[3], rows[4], columns[4]),
         groups=groups,
-        lo=lo,
-        hi=hi,
+        **net.clamp(out),
         acc_bound=bound(weights, bias, reach=source.reach),
         int16_depth=int16_depth(weights, source.dtype),
     )

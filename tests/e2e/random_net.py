@@ -103,19 +103,19 @@ class Net:
         lists.get(out.dtype, self.levels).append(out)
 
     def clamp(self, out):
-        """lo, hi of an activation: none, ReLU, or a narrow one."""
+        """lo and hi of an activation: none, ReLU, or a narrow one; floats have none."""
         kind = self.rng.integers(4)
-        if kind < 2:
-            return out.lo, out.hi
+        if kind < 2 or out.dtype == "float32":
+            return {"lo": out.lo, "hi": out.hi}
         if kind == 2:
-            return max(out.lo, out.zero_point), out.hi
+            return {"lo": max(out.lo, out.zero_point), "hi": out.hi}
         ends = self.rng.integers(out.lo, out.hi + 1, 2)
-        lo, hi = sorted(int(level) for level in ends)
-        return lo, hi
+        return {"lo": int(ends.min()), "hi": int(ends.max())}
 
-    def slope(self):
-        """A leaky slope, often none."""
-        return np.float32(self.rng.choice([1, 1, 0.1, 0.25, 0, -0.5, 3]))
+    def activation(self, out):
+        """The same with a leaky slope, often none."""
+        slope = self.rng.choice([1, 1, 0.1, 0.25, 0, -0.5, 3])
+        return self.clamp(out) | {"slope": np.float32(slope)}
 
 
 def pick(net: Net) -> Tensor:

@@ -25,7 +25,6 @@ def grow_add(net: Net) -> None:
 def append_sum(net: Net, a, b, shape, choices) -> None:
     """choices: factors of the second tensor."""
     out = net.tensor(shape, dtype=net.width())
-    lo, hi = net.clamp(out)
     net.grow(
         "Add",
         out,
@@ -33,9 +32,7 @@ def append_sum(net: Net, a, b, shape, choices) -> None:
         b,
         scale=np.float32(2.0 ** net.rng.uniform(-3, 2) * gain(out) / gain(a)),
         residual_scale=factor(net, choices, b, out),
-        slope=net.slope(),
-        lo=lo,
-        hi=hi,
+        **net.activation(out),
     )
 
 
@@ -97,7 +94,6 @@ def grow_product(net: Net, kind) -> None:
     """Product or quotient of two tensors, one of them broadcast at times."""
     a, b, shape = broadcast_pair(net)
     out = net.tensor(shape, dtype=net.width())
-    lo, hi = net.clamp(out)
     product = kind == "Multiply"
     wider = gain(out) / gain(a) / gain(b) if product else gain(out)
     scales = [2.0**-7, 2.0**-8, 1e-30, 0.0061] if product else [8, 0.5, 1e19]
@@ -112,9 +108,7 @@ def grow_product(net: Net, kind) -> None:
         a,
         b,
         **fields,
-        slope=net.slope(),
-        lo=lo,
-        hi=hi,
+        **net.activation(out),
     )
 
 
@@ -125,7 +119,6 @@ def grow_total(net: Net) -> None:
     count = int(net.rng.integers(2, 6))
     summed = [same[int(net.rng.integers(len(same)))] for _ in range(count)]
     out = net.tensor(a.shape, dtype=net.width())
-    lo, hi = net.clamp(out)
     values = net.rng.choice([0.5, -0.25, 1, 0.37, 0], count)
     values = values * [gain(out) / gain(source) for source in summed]
     net.grow(
@@ -133,9 +126,7 @@ def grow_total(net: Net) -> None:
         out,
         *summed,
         values=values.astype(np.float32),
-        slope=net.slope(),
-        lo=lo,
-        hi=hi,
+        **net.activation(out),
     )
 
 
@@ -203,15 +194,12 @@ def grow_instance_norm(net: Net) -> None:
     channels = source.shape[1]
     values = net.rng.normal(0, 1, 2 * channels + 1)
     values[-1] = net.rng.choice([1e-5, 1e-3, 1e-30])
-    lo, hi = net.clamp(out)
     net.grow(
         "InstanceNorm",
         out,
         source,
         values=values.astype(np.float32),
-        slope=net.slope(),
-        lo=lo,
-        hi=hi,
+        **net.activation(out),
     )
 
 
@@ -233,7 +221,6 @@ def grow_normalization(net: Net) -> None:
     values = net.rng.normal(0, 1, 2 * channels + 1)
     values[:-1] *= gain(out)
     values[-1] = net.rng.choice([1e-5, 1e-3, 1e-30, 1e10])
-    lo, hi = net.clamp(out)
     net.grow(
         "Normalization",
         out,
@@ -244,9 +231,7 @@ def grow_normalization(net: Net) -> None:
         ),
         axis=int(net.rng.choice([1, 3])),
         function=str(net.rng.choice(["none", "subtract", "subtract"])),
-        slope=net.slope(),
-        lo=lo,
-        hi=hi,
+        **net.activation(out),
     )
 
 
@@ -254,15 +239,12 @@ def grow_requantize(net: Net) -> None:
     """Another scale, another type, or an activation."""
     source = pick_wide(net)
     out = net.tensor(source.shape, dtype=net.width())
-    lo, hi = net.clamp(out)
     net.grow(
         "Requantize",
         out,
         source,
         scale=factor(net, (0.5, 1.5, 2.0**64, 1e-30, 0.773), source, out),
-        slope=net.slope(),
-        lo=lo,
-        hi=hi,
+        **net.activation(out),
     )
 
 
@@ -296,15 +278,13 @@ def grow_pool(net: Net, kind: str) -> None:
         out = net.tensor(
             shape, dtype="float32" if net.rng.integers(4) == 0 else source.dtype
         )
-    lo, hi = net.clamp(out) if out.dtype != "float32" else (-128, 127)
     net.grow(
         "Pool",
         out,
         source,
         kind=kind,
         count_pad=kind == "average" and bool(net.rng.integers(2)),
-        lo=lo,
-        hi=hi,
+        **net.clamp(out),
         **fields,
     )
 
@@ -451,7 +431,6 @@ def grow_matmul(net: Net) -> None:
     shape = (images, room[1], room[0] // images, 1)
     real = net.rng.integers(4) == 0
     out = net.tensor(shape, dtype="float32" if real else net.width())
-    lo, hi = (-128, 127) if real else net.clamp(out)
     net.grow(
         "Matmul",
         out,
@@ -459,8 +438,7 @@ def grow_matmul(net: Net) -> None:
         second,
         indices=np.array([*batch, rows, columns, depth, *np.concatenate(views)], "i4"),
         scale=np.float32(2.0 ** net.rng.uniform(-4, 1) * gain(out) / 100 / depth**0.5),
-        lo=lo,
-        hi=hi,
+        **net.clamp(out),
     )
     if real:
         random_floats.grow_quantize(net, out)
