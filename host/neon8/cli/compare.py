@@ -54,12 +54,7 @@ guards         with --all: the number of tensors that a guard changed
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
-    parser.add_argument(
-        "calibration",
-        type=options.INPUT,
-        metavar="M.calib",
-        help="from `neon8 observe`",
-    )
+    options.file(parser, "calibration", "M.calib", "from `neon8 observe`")
     options.model(parser, "MODEL.onnx", "the float network that it was made from")
     options.data(parser)
     parser.add_argument("--all", action="store_true", help="show all settings")

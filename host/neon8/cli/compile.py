@@ -79,12 +79,8 @@ REMEDY = "against that, neon8 calibrate"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     options.model(parser, "MODEL.onnx", "the float network, or a quantized one")
-    parser.add_argument(
-        "--scales",
-        type=options.INPUT,
-        metavar="M.scales.json",
-        help="its scale table, from `neon8 calibrate`; a quantized network needs none",
-    )
+    text = "its scale table, from `neon8 calibrate`; a quantized network needs none"
+    options.file(parser, "--scales", "M.scales.json", text)
     options.output(parser, "MODEL.n8")
     options.quiet(parser)
     add_options(parser, "network", "compile")

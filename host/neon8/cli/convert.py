@@ -31,9 +31,7 @@ that names it; a line says what is lost.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
-    parser.add_argument(
-        "table", type=options.INPUT, metavar="A", help="the file to convert"
-    )
+    options.file(parser, "table", "A", "the file to convert")
     parser.add_argument(
         "--to",
         choices=registry.NAMES,

@@ -41,12 +41,7 @@ A Softmax at the end is left out. docs/diagnosis.md defines every figure.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     options.model(parser, "MODEL.onnx", "the float network")
-    parser.add_argument(
-        "scales",
-        type=options.INPUT,
-        metavar="M.scales.json",
-        help="its scale table",
-    )
+    options.file(parser, "scales", "M.scales.json", "its scale table")
     options.data(parser)
     parser.add_argument(
         "--all",

@@ -18,13 +18,7 @@ sample, or are of other models, engines or preprocessing, are refused.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
-    parser.add_argument(
-        "files",
-        type=options.INPUT,
-        nargs="+",
-        metavar="A.calib",
-        help="what observe wrote",
-    )
+    options.file(parser, "files", "A.calib", "what observe wrote", nargs="+")
     options.output(parser, "M.calib")
     options.quiet(parser)
 

@@ -136,20 +136,22 @@ def same_there(arguments: argparse.Namespace, what: str) -> str:
     return "" if where == NATIVE else f"\n{where}: {what} have the bytes of this PC"
 
 
+def file(
+    parser: argparse.ArgumentParser, name: str, metavar: str, text: str, **more: Any
+) -> None:
+    """Add a file that the command reads.  more: of argparse."""
+    parser.add_argument(name, type=INPUT, metavar=metavar, help=text, **more)
+
+
 def model(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
     """Add the file that the command is about."""
-    parser.add_argument("model", type=INPUT, metavar=metavar, help=text)
+    file(parser, "model", metavar, text)
 
 
 def data(parser: argparse.ArgumentParser) -> None:
     """The samples."""
-    parser.add_argument(
-        "--data",
-        type=INPUT,
-        required=True,
-        metavar="D",
-        help="the samples: a file, an array in it, or a folder",
-    )
+    text = "the samples: a file, an array in it, or a folder"
+    file(parser, "--data", "D", text, required=True)
 
 
 def output(

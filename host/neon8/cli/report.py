@@ -42,15 +42,9 @@ The report is written all the same, and the exit status is 3 if one holds. NAME 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     options.model(parser, "MODEL.onnx", "the float network")
-    parser.add_argument(
-        "table", type=options.INPUT, metavar="M.scales.json", help="its scale table"
-    )
-    parser.add_argument(
-        "compiled",
-        type=options.INPUT,
-        metavar="M.n8",
-        help="what was compiled from both, or NET.cut.json of a network that was cut",
-    )
+    options.file(parser, "table", "M.scales.json", "its scale table")
+    text = "what was compiled from both, or NET.cut.json of a network that was cut"
+    options.file(parser, "compiled", "M.n8", text)
     options.data(parser)
     options.output(parser, "FILE")
     parser.add_argument(

@@ -52,13 +52,8 @@ SHOWN_RUNS = 10
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     options.model(parser, "MODEL.n8", "the int8 network, or NET.cut.json")
-    parser.add_argument(
-        "--input",
-        type=options.INPUT,
-        required=True,
-        metavar="X.npy",
-        help="one sample, or many along the first axis; or an image, or a folder",
-    )
+    text = "one sample, or many along the first axis; or an image, or a folder"
+    options.file(parser, "--input", "X.npy", text, required=True)
     options.output(parser, "Y.npy", required=False)
     options.quiet(parser)
     add_options(parser, "target", "data", "run")

@@ -30,19 +30,9 @@ LEFT_OUT = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
-    parser.add_argument(
-        "calib",
-        type=options.INPUT,
-        metavar="M.calib",
-        help="what observe or merge wrote",
-    )
-    parser.add_argument(
-        "model",
-        type=options.INPUT,
-        nargs="?",
-        metavar="MODEL.onnx",
-        help="the float network that it was made from; without it as with --plain",
-    )
+    options.file(parser, "calib", "M.calib", "what observe or merge wrote")
+    text = "the float network that it was made from; without it as with --plain"
+    options.file(parser, "model", "MODEL.onnx", text, nargs="?")
     options.output(parser, "M.scales.json")
     options.quiet(parser)
     add_options(parser, "network", "solve")
