@@ -43,7 +43,7 @@
 //                  WINOGRAD: [taps][2], the first tile each; as many tiles as ceil(pixels / mr) *
 //                  mr / 2 follow each other, [tile][depth] or [tile / 2][depth / kr][tile % 2][kr]
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
-//                  aligned; int16 holds as many products of a channel as the row says (11)
+//                  aligned; int16 holds two products of a channel (11)
 //   deep           GROUPS: [ceil(channels / nr)][taps][ceil(depth / (2 * kr))], a bit for each
 //                  quarter of a panel's channels: 1 where int16 holds the sum of any of the four
 //                  products of each lane of each of them, else 0, as where a group has only two.
@@ -100,7 +100,7 @@
 //   tap_stride     bytes between the pixels under neighbouring taps
 //   step           bytes between the pixels under tap 0 of neighbouring outputs
 //   weights        [ceil(channels / block)][kernel_height][kernel_width][block], zero padded,
-//                  aligned to 8; int16 holds the row's number of products of a channel (11)
+//                  aligned to 8; int16 holds two products of a channel (11)
 //   pixels         >= 1
 //   channels       a multiple of 8, >= 8: the padded count
 //   bias, multiplier, slope   [channels rounded up to block], 16-byte aligned; the slopes are

@@ -198,9 +198,6 @@ static int64_t row_bytes(const struct n8_conv2d_shape *s) {
 
 // NULL, or what of the certificate or the size such a layer lacks for a row that could serve it.
 static const char *lack(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
-    if (row->products > f->certificate->int16_depth) {
-        return "sums more products in int16 than were proved to fit";
-    }
     if (row->kind == N8_CONV_WINOGRAD16 && f->certificate->acc_bound >= N8_WINOGRAD_REACH) {
         return "its sums were not proved to stay below 2^25";
     }
@@ -219,9 +216,6 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
 
 // What decided for a row, first what only some layers have.
 static const char *merit(const struct n8_conv_row *row) {
-    if (row->products > 2) {
-        return "sums as many products in int16 as were proved to fit";
-    }
     if (row->kind == N8_CONV_DEPTHWISE) {
         return row->height == 0 ? "depthwise, of any size" : "depthwise, of this size and stride";
     }

@@ -17,7 +17,7 @@
 #define RUNS_WINOGRAD       2
 #define RUNS_WINOGRAD_PAIRS 1
 #define N8_KERNEL(slot, suffix)
-#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \
+#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, core)                                   \
     _Static_assert((mr) >= 1 && (mr) <= N8_MAX_MR && (nr) >= 1 && (nr) <= N8_MAX_NR, #slot);       \
     _Static_assert((kr) >= 1 && ((kr) & ((kr) - 1)) == 0 && RUNS_##packing * (kr) <= N8_MAX_STEP,  \
                    #slot);                                                                         \
@@ -25,7 +25,7 @@
                    #slot);                                                                         \
     _Static_assert(                                                                                \
         N8_PACKING_##packing != N8_PACKING_WINOGRAD_PAIRS || ((mr) % 4 == 0 && (kr) == 8), #slot);
-#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)   \
+#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, core)             \
     _Static_assert((block) % 8 == 0 && (block) >= 8 && (block) <= N8_SLACK, #slot);                \
     _Static_assert((outputs) == 1 || ((outputs) == 2 && (height) > 0 && (ratio) > 0), #slot);
 #define N8_WINOGRAD(slot, level, variant, width, core)                                             \
@@ -61,22 +61,19 @@ const char *n8_conv_row_name(const struct n8_conv_row *row) {
 
 const struct n8_conv_row n8_conv_rows[] = {
 #define N8_KERNEL(slot, suffix)
-#define N8_GEMM(slot_, level_, variant, mr_, nr_, kr_, packing_, products_, core_)                 \
+#define N8_GEMM(slot_, level_, variant, mr_, nr_, kr_, packing_, core_)                            \
     {.name = offsetof(struct names, slot_##_##level_##variant),                                    \
      .kind = N8_CONV_IGEMM,                                                                        \
      .slot = N8_SLOT_##slot_,                                                                      \
      .level = N8_LEVEL_##level_,                                                                   \
-     .products = products_,                                                                        \
      .core = N8_CORE_##core_,                                                                      \
      .igemm = n8_##slot_##_##level_##variant,                                                      \
      .tile = {.mr = mr_, .nr = nr_, .kr = kr_, .packing = N8_PACKING_##packing_}},
-#define N8_DEPTHWISE(slot_, level_, variant, block_, height_, width_, ratio_, outputs_, products_, \
-                     core_)                                                                        \
+#define N8_DEPTHWISE(slot_, level_, variant, block_, height_, width_, ratio_, outputs_, core_)     \
     {.name = offsetof(struct names, slot_##_##level_##variant),                                    \
      .kind = N8_CONV_DEPTHWISE,                                                                    \
      .slot = N8_SLOT_##slot_,                                                                      \
      .level = N8_LEVEL_##level_,                                                                   \
-     .products = products_,                                                                        \
      .core = N8_CORE_##core_,                                                                      \
      .depthwise = n8_##slot_##_##level_##variant,                                                  \
      .block = block_,                                                                              \
@@ -127,8 +124,8 @@ enum n8_status n8_kernels_select(enum n8_isa isa, struct n8_kernels *out) {
     out->gemm = n8_winograd_gemm_s32_c;
     out->gemm_name = "n8_winograd_gemm_s32_c";
     out->gemm_width = 16;
-#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)
-#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)
+#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, core)
+#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, core)
 #define N8_PART(slot, level)
 #define N8_WINOGRAD(slot, level, variant, width, core_)                                            \
     if (serves.level && (N8_CORE_##core_ == N8_CORE_ANY || N8_CORE_##core_ == out->core)) {        \

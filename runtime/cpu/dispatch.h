@@ -51,7 +51,6 @@ struct n8_conv_row {
     uint8_t kind;                 // enum n8_conv_kind: which of the union
     uint8_t slot, level, core;    // enum n8_conv_slot, n8_isa, n8_core
     struct n8_tile tile;          // igemm; winograd16: nr, the width of a panel
-    uint8_t products;             // summed in an int16 lane
     uint8_t block;                // depthwise, with the size that it serves, or 0
     uint8_t height, width, ratio; // of stride and dilation
     uint8_t outputs;              // depthwise: rows of them at once

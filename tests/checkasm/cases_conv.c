@@ -94,9 +94,9 @@ static const uint8_t *place_marks(struct rng *rng, const struct n8_tile *tile,
                 continue;
             const size_t n = panel * tile->nr + part;
             for (size_t k = from; k < from + group; k++)
-                data_limit(&weights[weight_at(tile, size.taps, size.depth, n, t, k)], 1, 4);
+                data_limit(&weights[weight_at(tile, size.taps, size.depth, n, t, k)]);
             const size_t k = from + rng_below(rng, (uint32_t)group);
-            data_lowest(rng, &weights[weight_at(tile, size.taps, size.depth, n, t, k)], 4);
+            data_lowest(rng, &weights[weight_at(tile, size.taps, size.depth, n, t, k)], true);
         }
     }
     return deep;
@@ -130,12 +130,10 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     int8_t *in = guard_place(rng, REGION_IN, in_size);
     int8_t *weights = guard_place(rng, REGION_WEIGHTS, round_up(weights_size, ALIGNED));
     data_operands(rng, pattern, in, in_size, weights, weights_size);
-    data_limit(weights, weights_size, context->kernel->geometry.products);
     for (size_t n = 0; n < padded && !winograd; n++) {
         const size_t t = rng_below(rng, (uint32_t)size.taps);
         const size_t k = rng_below(rng, (uint32_t)size.depth);
-        data_lowest(rng, &weights[weight_at(tile, size.taps, size.depth, n, t, k)],
-                    context->kernel->geometry.products);
+        data_lowest(rng, &weights[weight_at(tile, size.taps, size.depth, n, t, k)], false);
     }
     const bool groups = n8_panel_lanes(tile) != 0;
     const uint8_t *deep = groups ? place_marks(rng, tile, size, weights) : NULL;
@@ -278,12 +276,10 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     int8_t *in = guard_place(rng, REGION_IN, in_size);
     int8_t *weights = guard_place(rng, REGION_WEIGHTS, weights_size);
     data_operands(rng, pattern, in, in_size, weights, weights_size);
-    data_limit(weights, weights_size, context->kernel->geometry.products);
     const size_t block = context->kernel->geometry.block, taps = size.height * size.width;
     for (size_t c = 0; c < padded; c++) {
         const size_t t = rng_below(rng, (uint32_t)taps);
-        data_lowest(rng, &weights[(c / block * taps + t) * block + c % block],
-                    context->kernel->geometry.products);
+        data_lowest(rng, &weights[(c / block * taps + t) * block + c % block], false);
     }
     const int8_t **rows = guard_place(rng, REGION_ROWS, rows_in * sizeof *rows);
     for (size_t y = 0; y < rows_in; y++)

@@ -22,10 +22,9 @@ struct geometry {
     size_t block;          // depthwise
     int32_t height, width; // of the kernel that it serves, or 0
     int32_t ratio;
-    int32_t products; // in an int16 lane (11)
-    int32_t outputs;  // depthwise: rows of them at once
-    size_t panel;     // winograd
-    bool any_sums;    // igemm: small values may have any
+    int32_t outputs; // depthwise: rows of them at once
+    size_t panel;    // winograd
+    bool any_sums;   // igemm: small values may have any
 };
 
 // One row of kernels.inc.
@@ -108,8 +107,8 @@ enum { DATA_TIES = 5 }; // a pattern with small sums, for multipliers that give 
 struct range data_range(struct rng *rng, bool inside);
 void data_operands(struct rng *rng, int pattern, int8_t *in, size_t in_size, int8_t *weights,
                    size_t weights_size);
-void data_limit(int8_t *weights, size_t size, int32_t products);
-void data_lowest(struct rng *rng, int8_t *weight, int32_t products);
+void data_limit(int8_t *weight);
+void data_lowest(struct rng *rng, int8_t *weight, bool deep);
 void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_t reach);
 void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t sums,
                 int32_t reach, float others);

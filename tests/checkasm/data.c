@@ -73,25 +73,20 @@ void data_operands(struct rng *rng, int pattern, int8_t *in, size_t in_size, int
     }
 }
 
-// What `products` weights of a channel may add up to (11), with activations down to -128.
-enum { INT16_REACH = INT16_MAX / 128 };
+// What the weights of products that are summed in int16 may add up to (11), with activations down
+// to -128, and the largest one of four.
+enum { INT16_REACH = INT16_MAX / 128, LARGEST_OF_FOUR = INT16_REACH / 4 };
 
-static int32_t largest_weight(int32_t products) {
-    return products <= 2 ? 127 : INT16_REACH / products;
-}
-
-// Makes any `products` of the weights fit int16: scales all so that the largest just do.
-void data_limit(int8_t *weights, size_t size, int32_t products) {
-    const int32_t largest = largest_weight(products);
-    for (size_t i = 0; i < size; i++)
-        weights[i] = (int8_t)(weights[i] * largest / 127);
+// Scales a weight so that the largest four just fit.
+void data_limit(int8_t *weight) {
+    *weight = (int8_t)(*weight * LARGEST_OF_FOUR / 127);
 }
 
 // Every other channel has a single weight that is so far below zero that with the largest other
-// ones it reaches the limit exactly: -128 of two, -66 of four.
-void data_lowest(struct rng *rng, int8_t *weight, int32_t products) {
+// one, or three, it reaches the limit exactly: -128 of two, -66 of four.
+void data_lowest(struct rng *rng, int8_t *weight, bool deep) {
     if (rng_below(rng, 2))
-        *weight = (int8_t)((products - 1) * largest_weight(products) - INT16_REACH);
+        *weight = (int8_t)((deep ? 3 * LARGEST_OF_FOUR : 127) - INT16_REACH);
 }
 
 // `reach`: the largest |sum| without the bias; with it int32 still holds (12).

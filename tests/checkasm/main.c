@@ -46,11 +46,11 @@ static const struct row rows[] = {
      (any_fn *)n8_##slot##_##level##variant,                                                       \
      {__VA_ARGS__}},
 #define N8_KERNEL(slot, level) ROW(slot, level, , .block = 0)
-#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \
-    ROW(slot, level, variant, {mr, nr, kr, N8_PACKING_##packing}, 0, 0, 0, 0, products, 0, 0,      \
+#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, core)                                   \
+    ROW(slot, level, variant, {mr, nr, kr, N8_PACKING_##packing}, 0, 0, 0, 0, 0, 0,                \
         ANY_SUMS(level, core))
-#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)   \
-    ROW(slot, level, variant, {0}, block, height, width, ratio, products, outputs, 0, false)
+#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, core)             \
+    ROW(slot, level, variant, {0}, block, height, width, ratio, outputs, 0, false)
 #define N8_WINOGRAD(slot, level, variant, width, core) ROW(slot, level, variant, .panel = width)
 #include "kernels.inc"
 #undef ROW

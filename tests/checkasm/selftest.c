@@ -189,7 +189,7 @@ bool selftest(uint64_t seed) {
                                       (any_fn *)samples[i].run,
                                       (any_fn *)n8_quantize_f32_s8_c,
                                       cases_n8_quantize_fn,
-                                      {{0}, 0, 0, 0, 0, 0, 0, 0, false}};
+                                      {{0}, 0, 0, 0, 0, 0, 0, false}};
         right &= judge(&kernel, seed, samples[i].reason, &caught);
     }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)

@@ -66,11 +66,8 @@ static struct n8_conv2d_shape square_shape(int32_t side, int32_t in, int32_t out
 
 // The kernel that the layers below lack something for, where they get `chosen`; or NULL.
 static const char *passed_for(const char *chosen) {
-    if (strcmp(chosen, "n8_igemm_s8_s8_standin") == 0)
-        return "n8_igemm_s8_s8_standin_proved";
-    if (strcmp(chosen, "n8_igemm_s8_s8_add_standin") == 0)
-        return "n8_igemm_s8_s8_add_standin_packed";
-    return NULL;
+    return strcmp(chosen, "n8_igemm_s8_s8_add_standin") == 0 ? "n8_igemm_s8_s8_add_standin_packed"
+                                                             : NULL;
 }
 
 static void check_choice(void) {
@@ -79,35 +76,30 @@ static void check_choice(void) {
         enum n8_type type;
         int32_t kernel, stride, dilation, side, groups; // of 8 channels
         float residual;
-        uint32_t int16_depth;
         enum n8_isa level;
         enum n8_core core;
         const char *name;
     } cases[] = {
-        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 2, 90, 0, "n8_igemm_s8_s8_standin"},
-        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 3, 90, 0, "n8_igemm_s8_s8_standin"},
-        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 4, 90, 0, "n8_igemm_s8_s8_standin_proved"},
-        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 8, 90, 0, "n8_igemm_s8_s8_standin_proved"},
-        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 8, N8_ISA_C, 0, "n8_igemm_s8_s8_c"},
-        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 2, 91, 0, "n8_igemm_s8_s8_standin"},
-        {N8_TYPE_S8, 3, 1, 1, 9, 1, 1, 4, 90, 0, "n8_igemm_s8_s8_add_standin_packed"},
-        {N8_TYPE_S8, 3, 1, 1, 9, 2, 1, 4, 90, 0, "n8_igemm_s8_s8_add_standin"},
-        {N8_TYPE_F32, 1, 1, 1, 1, 1, 0, 2, 90, 0, "n8_igemm_s8_f32_standin_pixel"},
-        {N8_TYPE_F32, 1, 1, 1, 2, 1, 0, 2, 90, 0, "n8_igemm_s8_f32_standin"},
-        {N8_TYPE_S32, 3, 1, 1, 9, 1, 0, 2, 90, 0, "n8_igemm_s8_s32_standin"},
-        {N8_TYPE_S32, 3, 1, 1, 9, 1, 0, 2, 90, N8_CORE_OUT_OF_ORDER, "n8_igemm_s8_s32_standin"},
-        {N8_TYPE_S32, 3, 1, 1, 9, 1, 0, 2, 90, N8_CORE_IN_ORDER,
-         "n8_igemm_s8_s32_standin_in_order"},
-        {N8_TYPE_S8, 3, 2, 1, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin"},
-        {N8_TYPE_S8, 5, 1, 1, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin_5x5"},
-        {N8_TYPE_S8, 5, 2, 2, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin_5x5"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 90, 0, "n8_igemm_s8_s8_standin"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, N8_ISA_C, 0, "n8_igemm_s8_s8_c"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 91, 0, "n8_igemm_s8_s8_standin"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 1, 90, 0, "n8_igemm_s8_s8_add_standin_packed"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 2, 1, 90, 0, "n8_igemm_s8_s8_add_standin"},
+        {N8_TYPE_F32, 1, 1, 1, 1, 1, 0, 90, 0, "n8_igemm_s8_f32_standin_pixel"},
+        {N8_TYPE_F32, 1, 1, 1, 2, 1, 0, 90, 0, "n8_igemm_s8_f32_standin"},
+        {N8_TYPE_S32, 3, 1, 1, 9, 1, 0, 90, 0, "n8_igemm_s8_s32_standin"},
+        {N8_TYPE_S32, 3, 1, 1, 9, 1, 0, 90, N8_CORE_OUT_OF_ORDER, "n8_igemm_s8_s32_standin"},
+        {N8_TYPE_S32, 3, 1, 1, 9, 1, 0, 90, N8_CORE_IN_ORDER, "n8_igemm_s8_s32_standin_in_order"},
+        {N8_TYPE_S8, 3, 2, 1, 9, 8, 0, 90, 0, "n8_depthwise_s8_standin"},
+        {N8_TYPE_S8, 5, 1, 1, 9, 8, 0, 90, 0, "n8_depthwise_s8_standin_5x5"},
+        {N8_TYPE_S8, 5, 2, 2, 9, 8, 0, 90, 0, "n8_depthwise_s8_standin_5x5"},
         // Two rows of outputs at once.
-        {N8_TYPE_S8, 5, 1, 1, 1, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin"},
-        {N8_TYPE_S8, 5, 2, 1, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin"},
-        {N8_TYPE_S8, 3, 1, 1, 9, 8, 0, 2, N8_ISA_C, 0, "n8_depthwise3x3s1_s8_c"},
-        {N8_TYPE_S8, 3, 2, 1, 9, 8, 0, 2, N8_ISA_C, 0, "n8_depthwise3x3s2_s8_c"},
-        {N8_TYPE_S8, 5, 2, 1, 9, 8, 0, 2, N8_ISA_C, 0, "n8_depthwise_s8_c"},
-        {N8_TYPE_S8, 3, 1, 1, 9, 8, 1, 2, 90, 0, "n8_igemm_s8_s8_add_standin"},
+        {N8_TYPE_S8, 5, 1, 1, 1, 8, 0, 90, 0, "n8_depthwise_s8_standin"},
+        {N8_TYPE_S8, 5, 2, 1, 9, 8, 0, 90, 0, "n8_depthwise_s8_standin"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 8, 0, N8_ISA_C, 0, "n8_depthwise3x3s1_s8_c"},
+        {N8_TYPE_S8, 3, 2, 1, 9, 8, 0, N8_ISA_C, 0, "n8_depthwise3x3s2_s8_c"},
+        {N8_TYPE_S8, 5, 2, 1, 9, 8, 0, N8_ISA_C, 0, "n8_depthwise_s8_c"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 8, 1, 90, 0, "n8_igemm_s8_s8_add_standin"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct n8_conv2d_shape shape = square_shape(cases[i].side, 8, 8, cases[i].kernel);
@@ -116,8 +108,7 @@ static void check_choice(void) {
         shape.groups = cases[i].groups;
         const struct n8_conv2d_epilogue epilogue = {
             .type = cases[i].type, .multiplier = &one, .residual_scale = cases[i].residual};
-        const struct n8_conv_certificate certificate = {.int16_depth = cases[i].int16_depth,
-                                                        .acc_bound = INT32_MAX};
+        const struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
         const struct n8_conv_facts facts = {.shape = &shape,
                                             .epilogue = &epilogue,
                                             .certificate = &certificate,

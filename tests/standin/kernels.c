@@ -73,8 +73,8 @@ CHANNELS_KERNEL(n8_igemm_s8_s32_standin_in_order, 2, 8, 8, TO_S32)
 CHANNELS_KERNEL(n8_igemm_s8_s8_absent, 2, 8, 8, TO_S8)
 
 // 6x10c4: [channels / 10][taps][depth / 16][4][10][4]. Four products of a lane are summed in int16,
-// which wraps where they were not proved to fit; with marks, two in other groups.
-void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
+// which wraps, in groups that are marked, and two in others.
+void n8_igemm_s8_s8_standin_groups(const struct n8_igemm_args *args) {
     enum { MR = 6, NR = 10, KR = 4, DEEP = 4, MARKS = 31 };
     const int8_t *panel = args->weights;
     const size_t groups = args->depth / (DEEP * KR), words = (groups + MARKS - 1) / MARKS;
@@ -90,8 +90,7 @@ void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
                     for (size_t lane = 0; lane < NR * KR; lane++) {
                         uint16_t lanes = 0;
                         const size_t group = k / (DEEP * KR);
-                        const bool deep =
-                            !marks || marks[t * words + group / MARKS] << group % MARKS >> 31;
+                        const bool deep = marks[t * words + group / MARKS] << group % MARKS >> 31;
                         for (size_t d = 0; d < DEEP; d++) {
                             const int8_t x = rows[t * MR][k + d * KR + lane % KR];
                             lanes = (uint16_t)(lanes + x * w[d * NR * KR + lane]);
@@ -107,12 +106,8 @@ void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
                 finish(args, TO_S8, p, n + j, sums[j]);
         }
         panel += args->taps * args->depth * NR;
-        marks = marks ? marks + args->taps * words : NULL;
+        marks += args->taps * words;
     }
-}
-
-void n8_igemm_s8_s8_standin_groups(const struct n8_igemm_args *args) {
-    n8_igemm_s8_s8_standin_proved(args);
 }
 
 // 4x12c8 with marks of three channels: [channels / 12][taps][depth / 8][12][8]. Four or two
