@@ -191,29 +191,26 @@ def _interval(multiplier: FloatArray, channels: Channels) -> Interval:
     upper = np.where(last < ceiling, last + 0.5 - channels.high * step, np.inf)
     # The least accumulator that gives each k > 0.  The quotient is at most 2^23 and, if
     # not whole, further from whole numbers than it is rounded.
-    middles = MIDDLES[: max(-floor, ceiling, 0)]
-    reached = EDGES[: len(middles)] / step[:, None]
-    odd, even = reached[:, ::2], reached[:, 1::2]
+    middles = MIDDLES[: max(-floor, ceiling, 0), None]
+    reached = EDGES[: len(middles), None] / step
+    odd, even = reached[::2], reached[1::2]
     np.add(np.floor(odd, out=odd), 1, out=odd)
     np.ceil(even, out=even)
-    gaps = np.subtract(middles, reached * step[:, None], out=reached)
+    gaps = np.subtract(middles, np.multiply(reached, step, out=reached), out=reached)
     if ceiling > 0:
-        least, most = _ends(gaps, middles, first, last)
+        least, most = _ends(gaps, (middles > first) & (middles < last))
         lower, upper = np.maximum(lower, most), np.minimum(upper, least + step)
     if floor < 0:  # rne(v) = -rne(-v)
-        least, most = _ends(gaps, middles, -last, -first)
+        least, most = _ends(gaps, (middles > -last) & (middles < -first))
         lower, upper = np.maximum(lower, -least - step), np.minimum(upper, -most)
     return lower, upper
 
 
-def _ends(
-    gaps: DoubleArray, middles: DoubleArray, begin: DoubleArray, end: DoubleArray
-) -> Interval:
-    """The least and the largest of `gaps`, (O, K), whose middles are between these."""
-    inside = (middles > begin[:, None]) & (middles < end[:, None])
+def _ends(gaps: DoubleArray, inside: Bools) -> Interval:
+    """The least and the largest of each column, of those that are `inside`."""
     return (
-        np.min(gaps, axis=1, where=inside, initial=np.inf),
-        np.max(gaps, axis=1, where=inside, initial=-np.inf),
+        np.where(inside, gaps, np.inf).min(axis=0),
+        np.where(inside, gaps, -np.inf).max(axis=0),
     )
 
 

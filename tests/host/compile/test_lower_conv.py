@@ -11,6 +11,7 @@ from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation
 from neon8.operators.convolution import Conv2dOp
+from neon8.quant.fused import channels_of, prove
 from neon8.quant.proof import winograd_form
 from neon8.quant.scale_table import LayerScale
 from small_graphs import ADD, RELU, conv, graph_of, kinds, lowered, scale, table_of
@@ -253,6 +254,63 @@ def test_incomplete_table():
     table = dataclasses.replace(table_of(graph), layers={"layer_y": layer})
     with pytest.raises(CompileError, match=r"weight scale 0: scale 0\.0 is outside"):
         lower(graph, table)
+
+
+CHANNELS = 64
+RANDOM = np.random.default_rng(0).normal(size=(CHANNELS, CHANNELS, 3, 3)) / 3
+STEPS = np.linspace(1 / 127, 1 / 64, CHANNELS).astype(np.float32)
+LEAKY = Activation(slope=0.1)
+WIDE = {"bits": 16, "scheme": "symmetric"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "scales", "io", "proved"),
+    [
+        ([{}], {}, "int8", True),
+        ([{"activation": RELU}], {}, "int8", True),
+        ([{"activation": LEAKY}], {}, "int8", False),
+        ([{}], {}, "float", False),
+        ([{}], {"y": scale(0.37 / 256, **WIDE)}, "int8", False),
+        ([{}], {"x": scale(0.05 / 256, **WIDE)}, "int8", False),
+        ([{}, {}], {}, "int8", False),
+    ],
+)
+def test_multipliers_that_one_multiply_add_serves(nodes, scales, io, proved):
+    """(5d): the nearest of which it is proved, and the product for other steps."""
+    fixed = {"channels": CHANNELS, "out": CHANNELS, "kernel": 3}
+    fixed["weight"] = RANDOM.astype(np.float32)
+    convs = [
+        conv(name, **fixed, **options)
+        for name, options in zip("ab" if nodes[1:] else "y", nodes, strict=True)
+    ]
+    graph = graph_of(
+        *convs,
+        *([ADD] if nodes[1:] else []),
+        shapes=dict.fromkeys("xyab", (1, CHANNELS, 5, 5)),
+    )
+    table = table_of(
+        graph,
+        without=("b",),
+        **{"x": scale(0.05, 3), "y": scale(0.37, -5)} | scales,
+    )
+    layers = {
+        name: dataclasses.replace(entry, weight_scales=tuple(map(float, STEPS)))
+        for name, entry in table.layers.items()
+    }
+    prog = lower(graph, dataclasses.replace(table, layers=layers), io=io)
+    op = [op for op in prog.ops if isinstance(op, Conv2dOp)][-1]
+    source, out = prog.tensors[op.inputs[0]], prog.tensors[op.output]
+    real = np.float64(source.scale) * STEPS.astype(np.float64)
+    product = (real / np.float64(out.scale)).astype(np.float32)
+    moved = op.multiplier.view(np.int32) - product.view(np.int32)
+    assert np.abs(moved).max() <= 128
+    assert (moved == 0).any()
+    assert (moved != 0).any() == proved
+    if proved:
+        channels = channels_of(
+            op.weights, op.bias, lo=op.lo, hi=op.hi, zero_point=out.zero_point
+        )
+        assert prove(op.multiplier, channels).holds.all()
 
 
 # Residuals ----------------------------------------------------------------------------

@@ -88,6 +88,8 @@ def channels(draw):
     results = draw(st.floats(0.5, 600))
     span = int(min(results * 2 ** draw(st.floats(0, 20)), 2**20))
     multiplier = F(min(max(results / max(span, 1), 2.0**-22), 1 - 2.0**-24))
+    # With few bits, e meets its ends.
+    multiplier = (multiplier.view(np.int32) & -1 << draw(st.integers(0, 23))).view(F)
     middle = draw(st.integers(lo - zero_point - 3, hi - zero_point + 3))
     low = round(middle / float(multiplier)) - draw(st.integers(0, span))
     return multiplier, channel(low, low + span, lo, hi, zero_point)
@@ -116,6 +118,24 @@ def test_the_proof_is_exact_and_complete(case):
     want = least_b(multiplier, some, *map(Fraction, found))
     assert proof.holds[0] == (want is not None and want[1] != 0)
     assert not proof.holds[0] or want == (proof.b[0], proof.c[0])
+
+
+@pytest.mark.parametrize("room", [0, 100])
+def test_all_accumulators_are_in_the_span(room):
+    """With about 2^23 accumulators b has few choices, and some channels none."""
+    channels = 2000
+    low = np.random.default_rng(room).integers(-(5 << 20), -(3 << 20), channels)
+    multiplier = np.linspace(3e-3, 6e-3, channels).astype(F)
+    high = low + 2**23 - 1 - room
+    some = Channels(low=low, high=high, lo=0, hi=1, zero_point=1)
+    proof = prove(multiplier, some)
+    assert 0 < np.count_nonzero(proof.holds) < channels
+    ends = zip(*fused.interval(multiplier, some), strict=True)
+    for row, (lower, upper) in enumerate(ends):
+        one = some.at(np.array([row]))
+        want = least_b(multiplier[row], one, Fraction(lower), Fraction(upper))
+        assert proof.holds[row] == (want is not None)
+        assert want is None or want == (proof.b[row], proof.c[row])
 
 
 @given(st.data())
