@@ -3,50 +3,56 @@
 
 #include <string.h>
 
-// Writes the pointers of one output pixel, whose window begins at row y0 and column x0 and `at`
-// bytes from the image's beginning, one for each tap, mr entries apart.
-static void point_pixel(const struct n8_igemm_rows *it, const int8_t *image, int64_t y0, int64_t x0,
-                        ptrdiff_t at, const int8_t **table) {
+// Writes the pointers of `count` pixels of a tile, whose windows begin `at` bytes from the image's
+// beginning: one for each tap, mr entries apart. As integers, since some may lie outside the image.
+static inline __attribute__((always_inline)) void point_pixels(const struct n8_igemm_rows *it,
+                                                               const int8_t *image,
+                                                               const ptrdiff_t *at, size_t count,
+                                                               const int8_t **table) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const size_t mr = it->conv->row->tile.mr;
-    const size_t across = (size_t)n8_strides(it->io->in_stride, s->dilation_width);
-    const size_t down = (size_t)n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
-    const int8_t *const padding = it->padding; // which no pointer that is written changes
-    uint64_t y = (uint64_t)y0;                 // what is negative lies beyond the image, too
-    size_t row = (size_t)at;
+    const uintptr_t across = (uintptr_t)n8_strides(it->io->in_stride, s->dilation_width);
+    const uintptr_t down =
+        (uintptr_t)n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
+    uintptr_t row = (uintptr_t)image;
     for (int32_t ky = 0; ky < s->kernel_height; ky++, row += down) {
-        const uint64_t width = y < (uint64_t)s->in_height ? (uint64_t)s->in_width : 0;
-        uint64_t x = (uint64_t)x0;
-        size_t tap = row;
+        uintptr_t tap = row;
         for (int32_t kx = 0; kx < s->kernel_width; kx++, tap += across, table += mr) {
-            *table = x < width ? image + tap : padding;
-            x += (uint64_t)s->dilation_width;
+#pragma GCC unroll 4
+            for (size_t i = 0; i < count; i++) {
+                table[i] = (const int8_t *)(tap + (uintptr_t)at[i]);
+            }
         }
-        y += (uint64_t)s->dilation_height;
     }
 }
 
-// The same for a tile of pixels whose windows lie inside the image, `at` bytes from its beginning.
 static void point_tile(const struct n8_igemm_rows *it, const int8_t *image, const ptrdiff_t *at,
                        const int8_t **table) {
+    enum { FEW = 4 }; // a constant for speed, nothing depends on it
+    const size_t mr = it->conv->row->tile.mr;
+    size_t m = 0;
+    for (; m + FEW <= mr; m += FEW) {
+        point_pixels(it, image, at + m, FEW, table + m);
+    }
+    for (; m < mr; m++) {
+        point_pixels(it, image, at + m, 1, table + m);
+    }
+}
+
+// Leads the pointers of a pixel, whose window begins at row y0 and column x0, to the row of padding
+// where they lie outside the image.
+static void pad_pixel(const struct n8_igemm_rows *it, int64_t y0, int64_t x0,
+                      const int8_t **table) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const size_t mr = it->conv->row->tile.mr;
-    const ptrdiff_t across = n8_strides(it->io->in_stride, s->dilation_width);
-    const ptrdiff_t down = n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
-    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
-        const int8_t *tap = image + ky * down;
-        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr, tap += across) {
-            size_t m = 0;
-            // A constant for speed, nothing depends on it.
-            for (; m + 4 <= mr; m += 4) {
-#pragma GCC unroll 4
-                for (size_t i = m; i < m + 4; i++) {
-                    table[i] = tap + at[i];
-                }
-            }
-            for (; m < mr; m++) {
-                table[m] = tap + at[m];
-            }
+    const int8_t *const padding = it->padding; // which no pointer that is written changes
+    uint64_t y = (uint64_t)y0;                 // what is negative lies beyond the image, too
+    for (int32_t ky = 0; ky < s->kernel_height; ky++, y += (uint64_t)s->dilation_height) {
+        const uint64_t width = y < (uint64_t)s->in_height ? (uint64_t)s->in_width : 0;
+        uint64_t x = (uint64_t)x0;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr) {
+            *table = x < width ? *table : padding;
+            x += (uint64_t)s->dilation_width;
         }
     }
 }
@@ -243,7 +249,7 @@ static bool is_pointwise(const struct n8_conv2d_shape *s) {
 }
 
 // The pointer table of such a layer's unit; the last tile repeats the last pixel.
-static void point_pixels(const struct n8_igemm_rows *it, const int8_t *image) {
+static void point_unit_of_pixels(const struct n8_igemm_rows *it, const int8_t *image) {
     const size_t mr = it->conv->row->tile.mr, count = it->at.count;
     const size_t end = n8_pieces(count, mr) * mr;
     const ptrdiff_t stride = it->io->in_stride;
@@ -301,12 +307,12 @@ static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
             point_tile(it, image, at, it->table + p * conv->taps);
             continue;
         }
-        bool inside = true;
+        uint32_t outside = 0; // a bit for each pixel that sees padding
         for (size_t m = 0; m < mr; m++) {
             y[m] = place.y;
             x[m] = place.x;
             at[m] = (ptrdiff_t)place.at;
-            inside = inside && !place.outside && place.x >= 0 && place.x <= last_x;
+            outside |= (uint32_t)(place.outside || place.x < 0 || place.x > last_x) << m;
             if (p + m + 1 >= it->at.count) {
                 continue;
             }
@@ -318,24 +324,21 @@ static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
             }
         }
         const int8_t **table = it->table + p * conv->taps;
-        for (size_t m = 0; conv->igemm.unfolded && m < mr; m++) {
-            int8_t *to = it->windows + (p + m) * conv->igemm.window;
-            table[m] = to;
-            if (inside) {
-                copy_inner_window(it, image, at[m], to);
-            } else {
-                copy_window(it, image, y[m], x[m], at[m], to);
-            }
-        }
-        if (conv->igemm.unfolded) {
-            continue;
-        }
-        if (inside) {
+        if (!conv->igemm.unfolded) {
             point_tile(it, image, at, table);
-            continue;
         }
-        for (size_t m = 0; m < mr; m++) {
-            point_pixel(it, image, y[m], x[m], at[m], table + m);
+        for (size_t m = 0; m < mr; m++, outside >>= 1) {
+            if (conv->igemm.unfolded) {
+                int8_t *to = it->windows + (p + m) * conv->igemm.window;
+                table[m] = to;
+                if (outside & 1) {
+                    copy_window(it, image, y[m], x[m], at[m], to);
+                } else {
+                    copy_inner_window(it, image, at[m], to);
+                }
+            } else if (outside & 1) {
+                pad_pixel(it, y[m], x[m], table + m);
+            }
         }
     }
 }
@@ -359,19 +362,25 @@ static int8_t *pack_tap_8x8(int8_t *to, const int8_t *const *rows, size_t depth)
     for (size_t m = 0; m < ROWS; m++) {
         from[m] = rows[m];
     }
-    size_t k = 0;
-    for (; depth - k >= 2 * STEP; k += 2 * STEP, to += 2 * TILE) {
-#pragma GCC unroll 8
+    for (; depth >= 2 * STEP; depth -= 2 * STEP, to += 2 * TILE) {
+#pragma GCC unroll 4
         for (size_t m = 0; m < ROWS; m += 2) {
             uint64_t a[2], b[2];
-            memcpy(a, from[m] + k, sizeof a);
-            memcpy(b, from[m + 1] + k, sizeof b);
+            memcpy(a, from[m], sizeof a);
+            memcpy(b, from[m + 1], sizeof b);
             memcpy(to + m * STEP, &(const uint64_t[2]){a[0], b[0]}, sizeof a);
             memcpy(to + TILE + m * STEP, &(const uint64_t[2]){a[1], b[1]}, sizeof b);
+            from[m] += sizeof a;
+            from[m + 1] += sizeof b;
+            // Pointers of their own: with one index for all, each half takes a load.
+            __asm__("" : "+r"(from[m]), "+r"(from[m + 1]));
         }
     }
-    for (size_t m = 0; m < ROWS && k < depth; m++, to += STEP) {
-        memcpy(to, from[m] + k, STEP);
+    if (depth > 0) {
+#pragma GCC unroll 8
+        for (size_t m = 0; m < ROWS; m++, to += STEP) {
+            memcpy(to, from[m], STEP);
+        }
     }
     return to;
 }
@@ -403,7 +412,7 @@ void n8_igemm_make_rows(struct n8_igemm_rows *it) {
     const int8_t *image = it->io->in + (ptrdiff_t)it->at.image * pixels * it->io->in_stride +
                           (ptrdiff_t)(it->at.group * n8_igemm_channels_read(conv));
     if (is_pointwise(s)) {
-        point_pixels(it, image);
+        point_unit_of_pixels(it, image);
     } else if (conv->igemm.line != 0) {
         copy_unit(it, image);
     } else {
