@@ -14,6 +14,7 @@ from neon8.operators.conversion import RequantizeOp
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.pooling import Pool
 from small_graphs import conv, graph_of, lowered, scale, table_of
+from whole_nets import decibels
 
 WIDE = scale(0.5 / 256, bits=16)
 POOL = Pool(
@@ -83,11 +84,6 @@ def test_an_accumulator_that_does_not_fit():
     assert 2**29 < prog.ops[-1].acc_bound < 2**31
 
 
-def sqnr(result, exact):
-    noise = np.square(result.astype(np.float64) - exact).sum()
-    return 10 * np.log10(np.square(exact).sum() / noise)
-
-
 def test_what_it_gains():
     """Between layers whose weights and input are exact, 8 bits are 48 dB."""
     rng = np.random.default_rng(5)
@@ -103,7 +99,8 @@ def test_what_it_gains():
     for bits in (8, 12, 16):
         table = table_of(graph, h=scale(8.0 / 2 ** (bits - 8), bits=bits))
         prog = lower(graph, table)
-        found[bits] = sqnr(oracle.run(prog, {"x": real.astype(np.float32)})["y"], exact)
+        made = oracle.run(prog, {"x": real.astype(np.float32)})["y"]
+        found[bits] = decibels(made, exact)
     assert found[8] < 40
     assert 22 < found[12] - found[8] < 26
     assert 44 < found[16] - found[8] < 52

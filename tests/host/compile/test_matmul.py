@@ -17,9 +17,10 @@ from neon8.operators.conversion import RequantizeOp
 from neon8.operators.matmul import MatmulOp
 from neon8.rewrite.own_scales import load_quantized
 from neon8.runtime import Model
-from onnx_nets import net, node, save
+from onnx_nets import net, node, random_inputs_of, save
 from quantized_nets import ort
 from random_program import differing_bytes
+from whole_nets import decibels, run_once
 
 F = np.float32
 
@@ -28,19 +29,8 @@ def calibrated(folder, model, *, samples=12, **options):
     """The Graph, the table and the samples."""
     path = save(folder, model)
     graph = load(path)
-    rng = np.random.default_rng(3)
-    shapes = {name: graph.tensors[name].dims for name in graph.inputs}
-    data = [
-        {name: rng.normal(0, 1, shape).astype(F) for name, shape in shapes.items()}
-        for _ in range(samples)
-    ]
+    data = random_inputs_of(graph, samples)
     return path, graph, neon8.calibrate_model(path, data, **options), data
-
-
-def noise(found, wanted):
-    """In dB below the wanted values."""
-    error = np.square(found - wanted).sum()
-    return 10 * np.log10(np.square(wanted).sum() / max(error, 1e-30))
 
 
 @pytest.fixture(scope="module", params=NETS)
@@ -56,7 +46,7 @@ def check(path, graph, table, data):
         for sample in data[:2]:
             found = model.session(2).run(sample)
             assert differing_bytes(found, oracle.run(program, sample)) == {}
-            assert noise(found["y"], ort(path, sample, fused=False)["y"]) > 25
+            assert decibels(found["y"], ort(path, sample, fused=False)["y"]) > 25
     return program
 
 
@@ -82,7 +72,7 @@ def test_a_second_operand_with_a_zero_point_is_requantized(tmp_path):
     program = lower(graph, table)
     assert any(isinstance(op, RequantizeOp) for op in program.ops)
     found = oracle.run(program, data[0])["y"]
-    assert noise(found, ort(path, data[0], fused=False)["y"]) > 25
+    assert decibels(found, ort(path, data[0], fused=False)["y"]) > 25
 
 
 def test_bytes_below_the_range_count_as_its_end(tmp_path):
@@ -96,8 +86,7 @@ def test_bytes_below_the_range_count_as_its_end(tmp_path):
     want = oracle.run(program, sample)
     blob = neon8.compile_model(path, table, io="int8")
     for isa in ("c", "auto"):
-        with Model.from_bytes(blob, isa=isa) as model:
-            assert differing_bytes(model.session().run(sample), want) == {}
+        assert differing_bytes(run_once(blob, sample, isa=isa), want) == {}
     lowest = {"a": sample["a"], "b": np.full_like(sample["b"], -127)}
     assert differing_bytes(oracle.run(program, lowest), want) == {}
 
@@ -111,7 +100,7 @@ def test_constant_matrices(tmp_path):
     )
     path, graph, table, data = calibrated(tmp_path, model)
     found = oracle.run(lower(graph, table), data[0])["y"]
-    assert noise(found, ort(path, data[0], fused=False)["y"]) > 30
+    assert decibels(found, ort(path, data[0], fused=False)["y"]) > 30
 
 
 def test_a_qdq_file_computes_the_same(tmp_path, attention):
@@ -121,7 +110,7 @@ def test_a_qdq_file_computes_the_same(tmp_path, attention):
     again = lower(*load_quantized(other))
     for sample in data[:2]:
         want = oracle.run(lower(graph, table), sample)["y"]
-        assert noise(ort(other, sample, fused=False)["y"], want) > 40
+        assert decibels(ort(other, sample, fused=False)["y"], want) > 40
         assert np.array_equal(oracle.run(again, sample)["y"], want)
 
 

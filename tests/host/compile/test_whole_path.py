@@ -16,25 +16,17 @@ from neon8.errors import CompileError
 from neon8.graph.importer import load
 from neon8.operators.reference import centred, quantize
 from neon8.runtime import Model
-from onnx_nets import chain, save
+from onnx_nets import chain, random_inputs_of, save
 from random_nets import networks
 from random_program import differing_bytes
+from whole_nets import run_once
 
 F = np.float32
 
 
 def calibrated(path, *, samples=4, bits=8):
     """Inputs, and the table that they give; a constant tensor is no reason to warn."""
-    shapes = {
-        tensor.name: tensor.dims
-        for graph in [load(path)]
-        for tensor in (graph.tensors[name] for name in graph.inputs)
-    }
-    rng = np.random.default_rng(3)
-    data = [
-        {name: rng.normal(0, 1, shape).astype(F) for name, shape in shapes.items()}
-        for _ in range(samples)
-    ]
+    data = random_inputs_of(load(path), samples)
     return data, neon8.calibrate_model(path, data, method="minmax", bits=bits)
 
 
@@ -52,12 +44,9 @@ def test_what_imports_runs(tmp_path_factory, model, bits):
     program = lower(load(path), table)
     levels = [t.hi - t.lo for t in program.tensors.values() if t.dtype == "int8"]
     assert max(levels, default=0) < 2**bits
-    with Model.from_bytes(blob) as loaded:
-        session = loaded.session()
-        for inputs in data:
-            assert (
-                differing_bytes(session.run(inputs), oracle.run(program, inputs)) == {}
-            )
+    for inputs in data:
+        found = run_once(blob, inputs)
+        assert differing_bytes(found, oracle.run(program, inputs)) == {}
 
 
 def channels_last(arrays):
@@ -120,12 +109,11 @@ def test_clip_with_min_above_max(tmp_path, steps, io):
     """max wins, in ONNX and here: every value is max, to within a step."""
     path = save(tmp_path, chain(steps, (1, 3, 8, 8)))
     data, table = calibrated(path)
-    with Model.from_bytes(neon8.compile_model(path, table, io=io)) as loaded:
-        given_inputs = data[0]
-        if io == "int8":
-            tensors = lower(load(path), table, io=io).tensors
-            given_inputs = {"x": quantize(data[0]["x"], tensors["x"])}
-        got = loaded.session().run(given_inputs)["y"]
+    given_inputs = data[0]
+    if io == "int8":
+        tensors = lower(load(path), table, io=io).tensors
+        given_inputs = {"x": quantize(data[0]["x"], tensors["x"])}
+    got = run_once(neon8.compile_model(path, table, io=io), given_inputs)["y"]
     if io == "int8":
         got = centred(got, tensors["y"]) * tensors["y"].scale
     want = Reference(path, ["y"]).run(data[0])["y"]

@@ -13,6 +13,7 @@ from neon8.graph.importer import load
 from neon8.onnx_session import OnnxSession
 from neon8.operators.boxes import Suppression
 from onnx_nets import assert_same, net, node, save, why_opaque
+from whole_nets import run_once
 
 LIMITS = {"most": np.array([200]), "iou": np.float32([0.4]), "least": np.float32([0.3])}
 ALL = "b s most iou least"
@@ -120,11 +121,7 @@ def test_compiled_and_exported(tmp_path):
     given = [samples(rng, model) for _ in range(4)]
     path = save(tmp_path, model)
     table = neon8.calibrate_model(path, given, plain=True)
-    with (
-        neon8.Model.from_bytes(neon8.compile_model(path, table)) as compiled,
-        compiled.session() as session,
-    ):
-        found = session.run(given[0])
+    found = run_once(neon8.compile_model(path, table), given[0])
     want = Reference(path).run(given[0])
     assert np.array_equal(found["y"], want["y"])
     assert np.allclose(found["kept"], want["kept"], atol=0.02)

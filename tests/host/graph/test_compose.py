@@ -10,6 +10,7 @@ import neon8
 from neon8.calibrate.run.reference import Reference
 from neon8.graph.onnx_file import open_onnx
 from onnx_nets import assert_same, net, node, save, why_opaque
+from whole_nets import decibels, run_once
 
 F = np.float32
 RNG = np.random.default_rng(5)
@@ -61,15 +62,8 @@ def test_a_volume_in_int8(tmp_path):
     data = [RNG.normal(size=VOLUME).astype(F) for _ in range(4)]
     table = neon8.calibrate_model(path, data)
     assert {"first", "second"} <= table.layers.keys()
-    blob = neon8.compile_model(path, table)
-    with (
-        neon8.Model.from_bytes(blob, source="volume") as model,
-        model.session() as session,
-    ):
-        found = session.run({"x": data[0]})["y"]
-    want = Reference(path).run({"x": data[0]})["y"]
-    noise = np.square(found - want).sum() / np.square(want).sum()
-    assert noise < 10**-3
+    found = run_once(neon8.compile_model(path, table), {"x": data[0]})["y"]
+    assert decibels(found, Reference(path).run({"x": data[0]})["y"]) > 30
 
 
 EQUATIONS = {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Integers, conditions, and what they choose: against onnxruntime."""
 
-import math
 from dataclasses import replace
 
 import ml_dtypes
@@ -14,8 +13,9 @@ from neon8.compile import oracle, writer
 from neon8.compile.domains import NO_SCALES
 from neon8.compile.lower import lower
 from neon8.graph.importer import load
-from onnx_nets import assert_same, net, node, why_opaque
+from onnx_nets import assert_same, net, node, save, why_opaque
 from open_nets import Block
+from whole_nets import decibels, run_once
 
 F = np.float32
 SHAPE = (1, 3, 4, 5)
@@ -36,8 +36,7 @@ def test_where_moves_int8(tmp_path):
         node("Conv", "d taps", "y"),
     ]
     model = net(nodes, {"x": SHAPE}, "y", weights)
-    path = tmp_path / "net.onnx"
-    path.write_bytes(model.SerializeToString())
+    path = save(tmp_path, model)
     samples = [{"x": np.random.default_rng(s).normal(0, 1, SHAPE)} for s in range(4)]
     table = neon8.calibrate_model(path, samples, method="minmax", plain=True)
     assert len({table.tensors[name].scale for name in "abcd"}) == 1
@@ -83,15 +82,10 @@ def test_integers_of_every_type(tmp_path, operator):
         weights[f"b_{kind}"] = np.where(value == 0, 3, value).astype(kind)
     model = net(nodes, {"x": (1, 10)}, " ".join(outputs), weights, opset=18)
     session = onnxruntime.InferenceSession(model.SerializeToString())
-    path = tmp_path / "net.onnx"
-    path.write_bytes(model.SerializeToString())
+    path = save(tmp_path, model)
     given = {"x": np.clip(NUMBERS, -120, 120).astype(F)[None]}
     table = neon8.calibrate_model(path, [given], plain=True)
-    with (
-        neon8.Model.from_bytes(neon8.compile_model(path, table), source="net") as made,
-        made.session() as ours,
-    ):
-        found = ours.run(given)
+    found = run_once(neon8.compile_model(path, table), given)
     for name, want in zip(outputs, session.run(outputs, given), strict=True):
         np.testing.assert_array_equal(found[name], want)
 
@@ -157,34 +151,26 @@ def test_a_mask_costs_no_accuracy(tmp_path, kind, value):
             given["m"] = (np.arange(17) < rng.integers(5, 18)).astype(F)[None]
         return given
 
-    path = tmp_path / "net.onnx"
-    path.write_bytes(masked(kind, value).SerializeToString())
+    path = save(tmp_path, masked(kind, value))
     table = neon8.calibrate_model(path, [sample() for _ in range(16)])
     assert max(entry.scale for entry in table.tensors.values()) < 1
     program = lower(load(path), table)
     floats = {"Sub_inverse", "Mul_shift", "Add_y:y"}  # what masks, and the result
     assert program.islands.keys() <= floats
-    session = onnxruntime.InferenceSession(path)
-    signal = noise = 0.0
-    with (
-        neon8.Model.from_bytes(neon8.compile_model(path, table), source="net") as made,
-        made.session() as ours,
-    ):
-        for given in (sample() for _ in range(8)):
-            (want,) = session.run(["y"], given)
-            signal += float((want**2).sum())
-            found = ours.run(given)["y"]
-            np.testing.assert_array_equal(found, oracle.run(program, given)["y"])
-            noise += float(((found - want) ** 2).sum())
-    assert 10 * math.log10(signal / noise) > 28  # as without a mask
+    session, blob = onnxruntime.InferenceSession(path), neon8.compile_model(path, table)
+    pairs = []
+    for given in (sample() for _ in range(8)):
+        found = run_once(blob, given)["y"]
+        np.testing.assert_array_equal(found, oracle.run(program, given)["y"])
+        pairs.append((found, session.run(["y"], given)[0]))
+    assert decibels(*map(np.stack, zip(*pairs, strict=True))) > 28  # as without a mask
 
 
 def test_an_output_is_never_hidden(tmp_path):
-    path = tmp_path / "net.onnx"
     weights = {"low": F(-1e9), "condition": np.eye(5, dtype=bool)}
     nodes = [node("Where", "condition low x", "y")]
-    path.write_bytes(net(nodes, {"x": (1, 5)}, "y", weights).SerializeToString())
-    assert not load(path).tensors["y"].hidden
+    graph = load(save(tmp_path, net(nodes, {"x": (1, 5)}, "y", weights)))
+    assert not graph.tensors["y"].hidden
 
 
 REFUSED = {
@@ -213,13 +199,10 @@ VALUES = np.array([-np.inf, -3.5, -1, -0.0, 0, 1e-6, 0.4, 2.5, 1e6, np.nan], F)
 def computed(folder, nodes, outputs, values, weights=()):
     """What the library gives of these values, in float32, without scales."""
     model = net(nodes, {"x": values.shape}, outputs, dict(weights), opset=24)
-    path = folder / "net.onnx"
-    path.write_bytes(model.SerializeToString())
-    graph = load(path)
+    graph = load(save(folder, model))
     table = replace(NO_SCALES, model_digest=graph.digest)
     blob = writer.dumps(lower(graph, table, partial=True))
-    with neon8.Model.from_bytes(blob, source="net") as made, made.session() as session:
-        return session.run({"x": values})
+    return run_once(blob, {"x": values})
 
 
 NARROW = {

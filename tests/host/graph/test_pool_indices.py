@@ -7,6 +7,7 @@ import pytest
 
 import neon8
 from onnx_nets import net, node, save
+from whole_nets import run_once
 
 INT64, UINT8 = 7, 2
 RNG = np.random.default_rng(0)
@@ -32,8 +33,7 @@ def run(tmp_path, model, given):
     found = neon8.compile_model(path, neon8.calibrate_model(path, [given]))
     names = [output.name for output in model.graph.output]
     want = onnxruntime.InferenceSession(str(path)).run(names, given)
-    with neon8.Model.from_bytes(found) as opened, opened.session() as session:
-        got = session.run(given)
+    got = run_once(found, given)
     return [(got[name], each) for name, each in zip(names, want, strict=True)]
 
 

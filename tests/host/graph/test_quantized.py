@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-import neon8
 from neon8.compile.compiler import compile_model
 from neon8.errors import GraphError, Neon8Error
 from neon8.graph.onnx_file import open_onnx
@@ -19,6 +18,7 @@ from neon8.rewrite.own_scales import load_quantized
 from onnx_nets import net, node, save
 from quantized_nets import Net, differences, noise, of_type, steps
 from refusals import refused
+from whole_nets import run_once
 
 I8, U8 = np.int8, np.uint8
 
@@ -145,12 +145,7 @@ def test_rows_of_a_table(tmp_path, kind):
     path = save(tmp_path, model)
     ids = {"ids": np.array([[0, 9, 4, 4, 7]])}
     want = onnxruntime.InferenceSession(path).run(None, ids)[0]
-    blob = compile_model(path)
-    with (
-        neon8.Model.from_bytes(blob, source="rows") as model,
-        model.session() as session,
-    ):
-        assert (session.run(ids)["y"] == want).all()
+    assert (run_once(compile_model(path), ids)["y"] == want).all()
     weights["scale"] = np.array([0.25, 0.5], np.float32)
     model = net(nodes, {"ids": (1, 5)}, "y", weights, opset=13, types={"ids": 7})
     unreadable(tmp_path, model, "has 2 scales")

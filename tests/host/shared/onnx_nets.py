@@ -91,6 +91,18 @@ def save(folder, model, name="net.onnx"):
     return path
 
 
+def random_inputs_of(graph, count, *, seed=3, scale=1):
+    """Samples for a Graph of real inputs."""
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            name: rng.normal(0, scale, graph.tensors[name].dims).astype(np.float32)
+            for name in graph.inputs
+        }
+        for _ in range(count)
+    ]
+
+
 def why_opaque(folder, model):
     """The refusal of a network that load() takes and no compiler does."""
     refused = refusal(load(save(folder, model)))
@@ -106,12 +118,8 @@ def assert_same(folder, model, *, seed=1, inputs=None):
     path = save(folder, model)
     graph = load(path)
     assert refusal(graph) is None, refusal(graph)
-    rng = np.random.default_rng(seed)
-    inputs = {
-        name: rng.normal(0, 2, graph.tensors[name].dims)
-        .astype(np.float32)
-        for name in graph.inputs
-    } | (inputs or {})  # fmt: skip
+    (drawn,) = random_inputs_of(graph, 1, seed=seed, scale=2)
+    inputs = drawn | (inputs or {})
     own = graph_executor.run(graph, inputs)
     inner = [
         name

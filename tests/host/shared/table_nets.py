@@ -16,7 +16,7 @@ from neon8.ir.graph import Graph
 from neon8.pipeline import save_table
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
-from onnx_nets import net, node, save
+from onnx_nets import net, node, random_inputs_of, save
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +154,7 @@ def case(folder, model, *, symmetric=False, count=6, seed=0):
     """`model` in a file, with a table of what onnxruntime saw on `count` samples."""
     path = save(folder, model)
     graph = load(path)
-    rng = np.random.default_rng(seed)
-    samples = [
-        {
-            name: rng.normal(0, 1, t.dims).astype(np.float32)
-            for name in graph.inputs
-            for t in (graph.tensors[name],)
-        }
-        for _ in range(count)
-    ]
+    samples = random_inputs_of(graph, count, seed=seed)
     inner = [name for name in graph.tensors if name not in graph.inputs]
     reference = Reference(path, inner, tensors=graph.rearranged)
     seen = [{**sample, **reference.run(sample)} for sample in samples]

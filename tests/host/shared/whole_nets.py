@@ -13,10 +13,23 @@ from neon8.graph.importer import load
 from neon8.ir.program import Program
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
-from onnx_nets import save
+from onnx_nets import random_inputs_of, save
 from random_program import differing_bytes
 
 Arrays = dict[str, np.ndarray]
+
+
+def run_once(content, inputs, **options):
+    """What the library gives of a compiled network.  options: of opening it."""
+    with Model.from_bytes(content, **options) as model, model.session() as session:
+        return session.run(inputs)
+
+
+def decibels(found, wanted):
+    """By how much the wanted values are above what differs from them."""
+    wanted = np.asarray(wanted, np.float64)
+    signal, noise = (np.square(each).mean() for each in (wanted, found - wanted))
+    return 10 * float(np.log10(max(signal, 1e-30) / max(noise, 1e-30)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +49,7 @@ def built(path, *, keep=(), count=4, **options) -> Built:
     These must agree in every byte.  options: of calibration.
     """
     graph = load(path)
-    rng = np.random.default_rng(3)
-    samples = [
-        {
-            name: rng.normal(0, 1, graph.tensors[name].dims).astype(np.float32)
-            for name in graph.inputs
-        }
-        for _ in range(count)
-    ]
+    samples = random_inputs_of(graph, count)
     table = neon8.calibrate_model(path, samples, method="minmax", **options)
     program = lower(graph, table, keep_float=frozenset(keep))
     blob = neon8.compile_model(path, table, keep_float=keep)
@@ -64,9 +70,8 @@ def built(path, *, keep=(), count=4, **options) -> Built:
 def whole(folder, model, *, keep=()):
     """The Program and the least SQNR of its outputs, in dB."""
     made = built(save(folder, model), keep=keep)
-    ratios = [
-        np.square(want).mean() / max(np.square(found[name] - want).mean(), 1e-30)
+    return made.program, min(
+        decibels(found[name], want)
         for wanted, found in zip(made.wanted, made.found, strict=True)
         for name, want in wanted.items()
-    ]
-    return made.program, 10 * float(np.log10(max(min(ratios), 1e-30)))
+    )

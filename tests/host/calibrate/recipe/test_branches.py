@@ -14,6 +14,7 @@ from neon8.operators.conversion import RequantizeOp
 from neon8.refine.diagnosis import diagnose_model
 from onnx_nets import net, node, save
 from recipe_kits import SAMPLES, SHAPE, UNSEEN, sqnr
+from whole_nets import run_once
 
 F = np.float32
 
@@ -88,11 +89,6 @@ def test_it_is_requantized_where_values_are_fewest(case):
     assert [program.tensors[op.output].shape for op in steps] == [SHAPE]
 
 
-def outputs(file, inputs):
-    with neon8.Model.from_bytes(file) as model, model.session() as session:
-        return session.run(inputs)
-
-
 def test_groups_are_those_of_the_table(case):
     path, table = case
     graph = neon8.load_graph(path)
@@ -137,7 +133,7 @@ def test_other_tools_have_both_scales(case, tmp_path, to):
     if to == "qdq":
         found, x = neon8.compile_model(there), {"x": UNSEEN[0]}
         models = [found, neon8.compile_model(path, table)]
-        theirs, ours = (outputs(each, x) for each in models)
+        theirs, ours = (run_once(each, x) for each in models)
         assert all(np.array_equal(theirs[name], ours[name]) for name in ours)
         return
     words = ["convert", there, "--model", path, "--to", "neon8", "-o", back]

@@ -11,6 +11,7 @@ from neon8.compile.lower import lower
 from neon8.operators.conversion import DequantizeOp
 from onnx_nets import net, node, save
 from recipe_kits import SAMPLES, SHAPE, UNSEEN
+from whole_nets import run_once
 
 F = np.float32
 
@@ -61,8 +62,7 @@ def in_float32(table):
 
 
 def outputs(file):
-    with neon8.Model.from_bytes(file) as model, model.session() as session:
-        return session.run({"x": UNSEEN[0]})
+    return run_once(file, {"x": UNSEEN[0]})
 
 
 def worst(path, table):

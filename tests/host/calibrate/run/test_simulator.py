@@ -19,7 +19,7 @@ from neon8.ir.graph import Tensor
 from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
-from onnx_nets import TOLERANCE, chain, save
+from onnx_nets import TOLERANCE, chain, random_inputs_of, save
 from random_nets import networks
 
 
@@ -48,11 +48,8 @@ def rounded(values, entry):
 
 
 def input_of(graph, seed=1):
-    rng = np.random.default_rng(seed)
-    return {
-        name: rng.normal(0, 2, graph.tensors[name].dims).astype(np.float32)
-        for name in graph.inputs
-    }
+    (sample,) = random_inputs_of(graph, 1, seed=seed, scale=2)
+    return sample
 
 
 def observed(graph):
