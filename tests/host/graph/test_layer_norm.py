@@ -126,8 +126,6 @@ def spelled(nodes, *, opset=13, shape=TOKENS, outputs="y", size=(6,)):
         "less": F(-0.5),
         "one": F(1),
     }
-    read = {name for each in nodes for name in each.input}
-    weights = {name: value for name, value in weights.items() if name in read}
     return net(nodes, {"x": shape}, outputs, weights, opset=opset)
 
 

@@ -25,10 +25,15 @@ def node(operator, inputs, outputs, name="", **attributes):
 def net(nodes, inputs, outputs, weights=None, *, opset=13, types=None):
     """A model.  inputs: name -> shape; outputs: words; weights: name -> array.
 
-    types: name -> type of an input or output, where it is not FLOAT.
+    types: name -> type of an input or output, where it is not FLOAT. Weights of double
+    become float32 unless one of these is of DOUBLE.
     """
     kinds = dict.fromkeys((*inputs, *outputs.split()), TensorProto.FLOAT)
     kinds |= types or {}
+    arrays = {name: np.asarray(value) for name, value in (weights or {}).items()}
+    if TensorProto.DOUBLE not in kinds.values():
+        doubles = {name for name, each in arrays.items() if each.dtype == np.float64}
+        arrays |= {name: arrays[name].astype(np.float32) for name in doubles}
     graph = helper.make_graph(
         nodes,
         "net",
@@ -37,10 +42,7 @@ def net(nodes, inputs, outputs, weights=None, *, opset=13, types=None):
             for name, shape in inputs.items()
         ],
         [onnx.ValueInfoProto(name=name) for name in outputs.split()],
-        [
-            numpy_helper.from_array(np.asarray(value), name)
-            for name, value in (weights or {}).items()
-        ],
+        [numpy_helper.from_array(value, name) for name, value in arrays.items()],
     )
     for output in graph.output:
         output.type.tensor_type.elem_type = kinds[output.name]

@@ -33,7 +33,7 @@ def joined(times=100.0, *, upsampled=False, read=True, positive=False):
         "up": np.ones((4, 4, 2, 2)),
         "both": rng.normal(0, 0.3, (4, 7, 1, 1)),
         "region": np.zeros(0),
-        "sizes": np.array([1, 1, 2, 2]),
+        "sizes": np.array([1.0, 1, 2, 2]),
     }
     weights["both"][:, 3:] /= times
     nodes = [node("Conv", "x large", "w", "large", pads=[1] * 4)]
@@ -56,9 +56,7 @@ def joined(times=100.0, *, upsampled=False, read=True, positive=False):
         node("Concat", parts, "j", axis=1),
         node("Conv", "j both", "z", "both"),
     ]
-    used = {name for each in nodes for name in each.input}
-    kept = {name: each.astype(F) for name, each in weights.items() if name in used}
-    return net(nodes, {"x": SHAPE}, "y z y2" if positive else "y z", kept)
+    return net(nodes, {"x": SHAPE}, "y z y2" if positive else "y z", weights)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["", "upsampled"])

@@ -53,9 +53,7 @@ def network(*, operator="Relu", depthwise=True, pool=False, drift=None, shape=SH
         node("Relu", "s2", "t2"),
         node("Conv", "t2 w3", "y", "c3"),
     ]
-    used = {name for each in nodes for name in each.input}
-    kept = {name: each.astype(F) for name, each in weights.items() if name in used}
-    return net(nodes, {"x": shape}, "y", kept)
+    return net(nodes, {"x": shape}, "y", weights)
 
 
 def calibrated(folder, *, plain=False, **options):
@@ -180,8 +178,7 @@ def decoder(groups, drift):
         node("Relu", "s2", "t2"),
         node("Conv", "t2 w3", "y", "c3"),
     ]
-    kept = {name: each.astype(F) for name, each in weights.items()}
-    return net(nodes, {"x": SHAPE}, "y", kept)
+    return net(nodes, {"x": SHAPE}, "y", weights)
 
 
 @pytest.mark.parametrize("groups", [1, 2, CHANNELS])

@@ -73,11 +73,7 @@ def shuffle(times=4.0):
 
 def saved(folder, kind):
     nodes, weights, outputs = kind()
-    kept = {
-        name: np.array(each, np.int64 if isinstance(each, list) else F)
-        for name, each in weights.items()
-    }
-    return save(folder, net(nodes, {"x": SHAPE}, outputs, kept))
+    return save(folder, net(nodes, {"x": SHAPE}, outputs, weights))
 
 
 @pytest.mark.parametrize(("kind", "least"), [(fourth, 30), (shuffle, 30)])
@@ -116,8 +112,7 @@ def test_what_a_pad_puts_in_has_room_beside_small_values(tmp_path):
     nodes, weights, outputs = network(nodes, shapes, "y z")
     weights["stem"] /= 16
     weights |= {"pads": [0, 0, 1, 1] * 2, "one": np.array(1.0)}
-    kept = {k: np.array(v, F if k != "pads" else np.int64) for k, v in weights.items()}
-    path = save(tmp_path, net(nodes, {"x": SHAPE}, outputs, kept))
+    path = save(tmp_path, net(nodes, {"x": SHAPE}, outputs, weights))
     table = neon8.calibrate_model(path, SAMPLES)
     assert table.tensors["t"].scale < table.tensors["p"].scale
     assert table.tensors["p"].threshold[1] >= 1
@@ -131,8 +126,7 @@ def test_what_a_concat_adds_is_within_the_range(tmp_path, plain):
     nodes, weights, outputs = network(nodes, {"a": (4, CHANNELS + 1, 1, 1)})
     weights["stem"] /= 16
     weights["token"] = np.linspace(-3, 2, 81).reshape(1, 1, 9, 9)
-    kept = {k: np.array(v, F) for k, v in weights.items()}
-    path = save(tmp_path, net(nodes, {"x": SHAPE}, outputs, kept))
+    path = save(tmp_path, net(nodes, {"x": SHAPE}, outputs, weights))
     table = neon8.calibrate_model(path, SAMPLES, plain=plain)
     low, high = table.tensors["j"].threshold
     assert low <= -2.9

@@ -39,12 +39,7 @@ def network(shift=None, *, operator="", pad=0, kernel=1):
         node("Relu", "s2", "t2"),
         node("Conv", "t2 w3", "y", "c3"),
     ]
-    return net(
-        nodes,
-        {"x": SHAPE},
-        "y",
-        {name: each.astype(F) for name, each in weights.items()},
-    )
+    return net(nodes, {"x": SHAPE}, "y", weights)
 
 
 def calibrated(folder, *args, plain=False, **options):

@@ -19,7 +19,7 @@ def made(folder, *, tail=(), outputs="y", hi=None):
     weights = {"w": RNG.normal(size=(8, 3, 3, 3)), "b": RNG.normal(size=8)}
     act = node("Relu", "h", "r", "act")
     if hi is not None:
-        weights |= {"lo": np.zeros(()), "hi": np.array(hi)}
+        weights |= {"lo": np.zeros(()), "hi": np.array(float(hi))}
         act = node("Clip", "h lo hi", "r", "act")
     nodes = [
         node("Conv", "x w b", "h", "conv", pads=[1] * 4),
@@ -27,8 +27,7 @@ def made(folder, *, tail=(), outputs="y", hi=None):
         node("GlobalAveragePool", "r", "y", "mean"),
         *tail,
     ]
-    kept = {name: each.astype(F) for name, each in weights.items()}
-    return save(folder, net(nodes, {"x": (1, 3, 16, 16)}, outputs, kept))
+    return save(folder, net(nodes, {"x": (1, 3, 16, 16)}, outputs, weights))
 
 
 def samples(count, seed=1):

@@ -46,9 +46,8 @@ def detector(*, pixels=640.0, read=False):
     if read:
         weights["both"] = rng.normal(0, 0.3, (2, 9, 1, 1))
         nodes.append(node("Conv", "j both", "t", "both"))
-    kept = {name: each.astype(F) for name, each in weights.items()}
-    kept["shape"] = np.array([1, 9, height * width])
-    return net(nodes, {"x": SHAPE}, "y z t" if read else "y z", kept)
+    weights["shape"] = np.array([1, 9, height * width])
+    return net(nodes, {"x": SHAPE}, "y z t" if read else "y z", weights)
 
 
 @pytest.fixture(scope="module")
