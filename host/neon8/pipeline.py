@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from neon8.calibrate import calib_file
 from neon8.calibrate import observation as observations
 from neon8.calibrate.observation import Observation
-from neon8.calibrate.solve import solve, solve_quietly, with_overrides
+from neon8.calibrate.solve import solve, with_overrides
 from neon8.data.samples import Data
 from neon8.errors import LOG, SettingsError
 from neon8.files import write_atomic
 from neon8.ir.graph import Graph
 from neon8.progress import Count, Stages, nobody
 from neon8.quant import table_json
-from neon8.quant.scale_table import NARROW, ScaleTable
+from neon8.quant.scale_table import ScaleTable
 from neon8.settings.reader import takes
 from neon8.settings.shapes import is_open, settled
 from neon8.settings.stages import DEFAULTS, Settings
@@ -134,13 +134,9 @@ def calibrate(
             network = network.runnable(table)
             kept = network.entered(kept)
         if network is not None and (rules.fast or price is not None):
-            observed = outcome.observation
-            possible = [*faster.deep_changes(graph, table, observed)] if price else []
-            if rules.bits <= NARROW:
-                loss = rules.max_sqnr_loss if rules.fast else faster.ANY_LOSS_DB
-                quick = replace(rules, fast=True, max_sqnr_loss=loss)
-                other = solve_quietly(observed, graph, quick)
-                possible = [*faster.fast_changes(graph, table, other), *possible]
+            possible = faster.possible_changes(
+                graph, table, outcome.observation, rules, deep=price is not None
+            )
             sped = faster.made_faster(
                 network,
                 table,

@@ -16,6 +16,7 @@ import numpy as np
 
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.bias import CORRECTED, corrections
+from neon8.calibrate.solve import solve_quietly
 from neon8.compile.compiler import compile_model
 from neon8.data.few import Kept
 from neon8.evaluate.measure import AnyBench, Figures, before_softmax, by_shape
@@ -39,7 +40,12 @@ from neon8.quant.scale_table import (
 from neon8.quant.weights import channel_scales
 from neon8.refine.budget import MARGIN_DB, divided, ratio_of
 from neon8.rewrite.equalization import equalized
-from neon8.settings.stages import DEFAULTS, JudgeSettings, RefineSettings
+from neon8.settings.stages import (
+    DEFAULTS,
+    JudgeSettings,
+    RefineSettings,
+    SolveSettings,
+)
 from neon8.text import columns, counted, decimals
 
 LOSS_DB = 1.5
@@ -95,6 +101,24 @@ class Found:
     table: ScaleTable
     steps: tuple[Step, ...]
     fastest: float
+
+
+def possible_changes(
+    graph: Graph,
+    table: ScaleTable,
+    observation: Observation,
+    rules: SolveSettings,
+    *,
+    deep: bool,
+) -> list[Change]:
+    """Those of FAST, and of DEEP if asked for.  rules: by which `table` was solved."""
+    found = [*deep_changes(graph, table, observation)] if deep else []
+    if rules.bits > NARROW:
+        return found
+    loss = rules.max_sqnr_loss if rules.fast else ANY_LOSS_DB
+    quick = replace(rules, fast=True, max_sqnr_loss=loss)
+    other = solve_quietly(observation, graph, quick)
+    return [*fast_changes(graph, table, other), *found]
 
 
 def fast_changes(

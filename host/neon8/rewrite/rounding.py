@@ -8,6 +8,7 @@ rounded to the nearest. Those of a layer on the lattice (23) are rounded to that
 more, which leaves them where they are on it.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,11 +18,16 @@ from neon8.arrays import DoubleArray, FloatArray, Int8Array, Int64Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, with_convolutions
-from neon8.quant.lattice import quantizer
+from neon8.quant.lattice import HALF_REACH, lattice_scales, quantizer, reaches
 from neon8.quant.scale_table import CHOSEN, LayerScale, ScaleTable
 from neon8.quant.weights import HIGHEST, Integers
 
 BoolArray = npt.NDArray[np.bool_]
+
+EVEN_MOVES = np.array([[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 1, 1]], bool)
+ODD_MOVES = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], bool)
+"""Which weights of a row take the other neighbour: the sum of the row is even then."""
+WAYS = len(EVEN_MOVES)
 
 
 def neighbours(
@@ -47,6 +53,48 @@ def packed(chosen: BoolArray) -> bytes:
     is 0.
     """
     return np.packbits(chosen.reshape(-1)).tobytes()
+
+
+def on_lattice_scales(node: Conv2d, entry: LayerScale) -> LayerScale:
+    """Round the layer to the lattice, with scales that keep its rows in range."""
+    scales = np.array(entry.weight_scales)
+    enlarged = lattice_scales(node.weight, scales)
+    return replace(entry, weight_scales=tuple(enlarged.tolist()), rounding="lattice")
+
+
+def balanced(node: Conv2d, entry: LayerScale) -> Iterator[LayerScale]:
+    """The layer with the points of the lattice whose errors cancel over a kernel.
+
+    What its nine taps read is nearly alike, so Σ e^2 + (Σ e)^2 of their errors e is
+    least, with two neighbours for each weight. Nothing where there is no such point.
+    """
+    chosen = np.empty(node.weight.shape, bool)
+    for channel, scale in enumerate(entry.weight_scales):
+        weight, scales = node.weight[channel], np.full(len(node.weight[0]), scale)
+        nearest, other, real = neighbours(weight, scales)
+        # Each row has four ways to move weights that leave its sum even.
+        odd = nearest.sum(axis=-1, keepdims=True) % 2 == 1
+        ways = np.where(odd, ODD_MOVES[:, None, None], EVEN_MOVES[:, None, None])
+        levels = np.where(ways, other, nearest).astype(np.int16)
+        errors = real - levels
+        sums = errors[..., 0] + errors[..., 1] + errors[..., 2]
+        squares = np.square(errors)
+        prices = squares[..., 0] + squares[..., 1] + squares[..., 2]
+        off = (levels.sum(axis=-1) % 2 == 1) | (reaches(levels) > HALF_REACH)
+        prices[off] = np.inf
+        # One way for each of three rows: 4 x 4 x 4 of them, for each input channel.
+        total, price = (
+            each[:, None, None, :, 0] + each[:, None, :, 1] + each[..., 2]
+            for each in (sums, prices)
+        )
+        price = (price + np.square(total)).reshape(-1, len(weight))
+        best = price.argmin(axis=0)
+        inputs = np.arange(len(weight))
+        if np.isinf(price[best, inputs]).any():
+            return
+        rows = np.stack(np.unravel_index(best, (WAYS,) * 3), axis=1)
+        chosen[channel] = ways[rows, inputs[:, None], np.arange(3)]
+    yield replace(entry, levels=packed(chosen))
 
 
 def moved(entry: LayerScale) -> int:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import neon8
-from neon8.calibrate.fast import balanced, fast, on_lattice_scales
+from neon8.calibrate.fast import fast
 from neon8.errors import CompileError, SettingsError
 from neon8.ir.groups import never_negative
 from neon8.quant.lattice import HALF_REACH, reaches
-from neon8.rewrite.rounding import integers
+from neon8.rewrite.rounding import balanced, integers, on_lattice_scales
 from onnx_nets import net, node, save
 
 RNG = np.random.default_rng(4)
