@@ -14,11 +14,11 @@ from neon8.arrays import DoubleArray, FloatArray, Int8Array, Int16Array
 from neon8.quant.balanced import on_balance
 from neon8.quant.scale_table import BALANCED, LATTICE, NARROW, WIDE
 from neon8.quant.weights import (
-    HIGHEST,
     Integers,
     Quantize,
     enlarged,
     least_factor,
+    neighbours,
     quantize_weights,
     quantize_wide,
 )
@@ -36,18 +36,17 @@ def on_lattice(weight: FloatArray | DoubleArray, scales: DoubleArray) -> Int8Arr
     quantize_weights().
     """
     result = np.empty(weight.shape, np.int8)
-    for channel, scale in enumerate(scales):
-        real = weight[channel].astype(np.float64) / scale
-        nearest = np.clip(np.rint(real), -HIGHEST, HIGHEST)
-        # The other neighbour; of an exact element the one that is nearer to zero.
-        towards = np.where(real == nearest, -nearest, real - nearest)
-        other = nearest + np.where(towards < 0, -1, 1)
-        other = np.where(np.abs(other) > HIGHEST, 2 * nearest - other, other)
+    for channel in range(len(scales)):
+        at = slice(channel, channel + 1)
+        nearest, other, real = neighbours(weight[at], scales[at])
+        # An exact 0 has none, nor has what is clipped: one step within the ends.
+        inside = nearest + np.where(nearest > 0, -1, 1)
+        other = np.where(other == nearest, inside, other)
         price = np.square(real - other) - np.square(real - nearest)
         cheapest = np.argmin(price, axis=-1)[..., np.newaxis]
         odd = nearest.sum(axis=-1, keepdims=True) % 2 == 1
         moved = odd & (np.arange(TAPS) == cheapest)
-        result[channel] = np.where(moved, other, nearest)
+        result[at] = np.where(moved, other, nearest)
     return result
 
 

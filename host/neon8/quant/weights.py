@@ -168,6 +168,22 @@ def quantize_weights(
     return result
 
 
+def neighbours(
+    weight: FloatArray | DoubleArray, scales: DoubleArray
+) -> tuple[Int8Array, Int8Array, DoubleArray]:
+    """The nearest levels, the other neighbours, and w / scale, of one channel or more.
+
+    weight: (O, ...), finite; scales: (O,). All levels are within -127 .. 127: there a
+    weight has no other neighbour, and the two are equal. The other neighbour of a
+    weight without error is the one that is nearer to zero.
+    """
+    real = weight.astype(np.float64) / scales.reshape(-1, *(1,) * (weight.ndim - 1))
+    nearest = np.clip(np.rint(real), -HIGHEST, HIGHEST)
+    towards = np.where(real == nearest, -nearest, real - nearest)
+    other = np.clip(nearest + np.sign(towards), -HIGHEST, HIGHEST)
+    return nearest.astype(np.int8), other.astype(np.int8), real
+
+
 def quantize_wide(weight: FloatArray, scales: DoubleArray) -> Int16Array:
     """clamp(rne(w / scale), -32767, 32767), of layers whose weights are int16."""
     result: Int16Array = weight_levels(weight, scales).clip(-HIGHEST_WIDE, None)

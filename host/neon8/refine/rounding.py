@@ -16,7 +16,8 @@ H and e are integers held in double, so that sums are exact in any order.
 import numpy as np
 
 from neon8.arrays import DoubleArray, FloatArray, Int32Array
-from neon8.rewrite.rounding import BoolArray, neighbours
+from neon8.quant.weights import neighbours
+from neon8.rewrite.rounding import BoolArray
 
 COVARIANCE_BITS = 20
 ERROR_BITS = 16

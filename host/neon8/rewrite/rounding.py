@@ -14,13 +14,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from neon8.arrays import DoubleArray, FloatArray, Int8Array, Int64Array
+from neon8.arrays import DoubleArray, FloatArray, Int64Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, with_convolutions
 from neon8.quant.lattice import HALF_REACH, lattice_scales, quantizer, reaches
 from neon8.quant.scale_table import CHOSEN, LayerScale, ScaleTable
-from neon8.quant.weights import HIGHEST, Integers
+from neon8.quant.weights import Integers, neighbours
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -28,22 +28,6 @@ EVEN_MOVES = np.array([[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 1, 1]], bool)
 ODD_MOVES = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], bool)
 """Which weights of a row take the other neighbour: the sum of the row is even then."""
 WAYS = len(EVEN_MOVES)
-
-
-def neighbours(
-    weight: FloatArray, scales: DoubleArray
-) -> tuple[Int8Array, Int8Array, DoubleArray]:
-    """The nearest levels, the other neighbours, and w / scale, of one channel or more.
-
-    weight: (O, ...), finite; scales: (O,). All levels are within -127 .. 127: there a
-    weight has no other neighbour, and the two are equal. The other neighbour of a
-    weight without error is the one that is nearer to zero.
-    """
-    real = weight.astype(np.float64) / scales.reshape(-1, *(1,) * (weight.ndim - 1))
-    nearest = np.clip(np.rint(real), -HIGHEST, HIGHEST)
-    towards = np.where(real == nearest, -nearest, real - nearest)
-    other = np.clip(nearest + np.sign(towards), -HIGHEST, HIGHEST)
-    return nearest.astype(np.int8), other.astype(np.int8), real
 
 
 def packed(chosen: BoolArray) -> bytes:

@@ -6,9 +6,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from neon8.quant.weights import neighbours
 from neon8.refine import rounding
 from neon8.refine.rounding import covariance, crossed, descend
-from neon8.rewrite.rounding import neighbours
 
 RNG = np.random.default_rng(5)
 

@@ -11,7 +11,8 @@ from neon8.compile.lower import lower
 from neon8.compile.oracle import run
 from neon8.errors import CompileError
 from neon8.operators.convolution import Conv2dF32Op
-from neon8.rewrite.rounding import moved, neighbours, packed, rounded
+from neon8.quant.weights import neighbours
+from neon8.rewrite.rounding import moved, packed, rounded
 from onnx_nets import net, node, save
 
 F = np.float32
