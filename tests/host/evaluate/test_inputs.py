@@ -103,7 +103,7 @@ def test_token_ids_are_int64_in_the_file_and_int32_here(tmp_path):
     rng = np.random.default_rng(4)
     weights = {"e": rng.normal(size=(50, 16)), "w": rng.normal(size=(16, 5))}
     nodes = [node("Gather", "e x", "a"), node("MatMul", "a w", "y")]
-    model = net(nodes, {"x": (1, 6)}, "y", {n: w.astype(F) for n, w in weights.items()})
+    model = net(nodes, {"x": (1, 6)}, "y", weights)
     model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT64
     path = save(tmp_path, model)
     ids = rng.integers(0, 50, (20, 1, 6))
