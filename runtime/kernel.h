@@ -60,6 +60,9 @@
 //   zero_point, lo, hi   -128 <= lo <= hi <= 127, and -128 <= zero_point <= 127
 //   small          1: `slope` is NULL, and whatever the input, |v| < 32639 and, but for kernels of
 //                  level dotprod that are IN_ORDER, |acc''| < 2^22; else 0
+//   start          NULL, or as `bias`, where `residual` and `slope` are NULL: (5d) holds, for sums
+//   that
+//                  begin with `start` in place of `bias`, and with `bias_f32` as what is added
 //   whole          WINOGRAD: 1 in the whole form of (23), 0 in the half form
 #define N8_IGEMM_ARGS(WORD, INT32)                                                                 \
     WORD(IG_OUT, void *, out)                                                                      \
@@ -73,6 +76,7 @@
     WORD(IG_BIAS, const int32_t *, bias)                                                           \
     WORD(IG_MULTIPLIER, const float *, multiplier)                                                 \
     WORD(IG_BIAS_F32, const float *, bias_f32)                                                     \
+    WORD(IG_START, const int32_t *, start)                                                         \
     WORD(IG_SLOPE, const float *, slope)                                                           \
     WORD(IG_RESIDUAL, const int8_t *, residual)                                                    \
     WORD(IG_RESIDUAL_STRIDE, ptrdiff_t, residual_stride)                                           \

@@ -379,8 +379,7 @@ r3      .req v21
         on_sums fadd, r0, r1, r2, r3
 .endm
 
-// From floats to int8: leaky slope if there is one (tmp0), rounding, zero point and clamp, and the
-// stores of exactly the pixels and channels there are.
+// From floats to int8: leaky slope if there is one (tmp0), rounding and zero point.
 //
 // Bounds: fcvtns saturates to 32 bits, everything after it to 16 and then 8, so nothing wraps and
 //   the clamp sees the right side; NaN becomes 0.
@@ -425,6 +424,11 @@ r3      .req v21
         sqxtn   bytes0.8b, half0.8h
         ccmp    channels, #4, #0, hs
         sqxtn   bytes1.8b, half1.8h
+.endm
+
+// The clamp, where the flags say whether the tile is full, and the stores of exactly the pixels and
+// channels there are.
+.macro  store_s8
         tbz     kind, #2, 4f
 
         // Low bytes of the int32 limits are the int8 limits.
@@ -468,6 +472,61 @@ r3      .req v21
         add     tmp0, tmp0, out_stride
         subs    rows_left, rows_left, #1
         b.ne    5b
+.endm
+
+// (5d): reduction and requantization of sums that begin with a start.
+//
+// Bounds: kernel.h says that the low 16 bits are all.
+        registers v, 17, added0, added1, added2
+added3  .req v21
+
+.macro  fused
+        ldr     tmp0, [args, #N8_OFF_IG_START]
+        addp    acc00.4s, acc00.4s, acc01.4s
+        ldr     tmp3, [args, #N8_OFF_IG_BIAS_F32]
+        addp    acc02.4s, acc02.4s, acc03.4s
+        add     tmp2, multiplier, offset
+        addp    acc10.4s, acc10.4s, acc11.4s
+        add     tmp0, tmp0, offset
+        addp    acc12.4s, acc12.4s, acc13.4s
+        add     tmp3, tmp3, offset
+        addp    acc20.4s, acc20.4s, acc21.4s
+        ldr     d17, [tmp3]
+        ldr     tmp1, [tmp3, #8]
+        addp    acc22.4s, acc22.4s, acc23.4s
+        ldr     taps_left, [tmp0, #8]
+        addp    acc30.4s, acc30.4s, acc31.4s
+        ldr     tmp3, [tmp2, #8]
+        addp    acc32.4s, acc32.4s, acc33.4s
+        ldr     d9, [tmp0]
+        ins     added0.d[1], tmp1
+        addp    sum0.4s, acc00.4s, acc02.4s
+        add     tmp0, out, out_stride
+        addp    sum1.4s, acc10.4s, acc12.4s
+        add     tmp1, out, out_stride, lsl #1
+        addp    sum2.4s, acc20.4s, acc22.4s
+        ldr     d8, [tmp2]
+        ins     v9.d[1], taps_left
+        addp    sum3.4s, acc30.4s, acc32.4s
+        mov     added1.16b, added0.16b
+        mov     added2.16b, added0.16b
+        add     tmp2, tmp0, out_stride, lsl #1
+        ins     v8.d[1], tmp3
+        mov     added3.16b, added0.16b
+        add     sum0.4s, sum0.4s, v9.4s
+        add     sum1.4s, sum1.4s, v9.4s
+        add     sum2.4s, sum2.4s, v9.4s
+        fmla    added0.4s, sum0.4s, scales.4s
+        add     sum3.4s, sum3.4s, v9.4s
+        fmla    added1.4s, sum1.4s, scales.4s
+        cmp     pixels, #4
+        fmla    added2.4s, sum2.4s, scales.4s
+        ccmp    channels, #4, #0, hs
+        fmla    added3.4s, sum3.4s, scales.4s
+        uzp1    half0.8h, added0.8h, added1.8h
+        sqxtn   bytes0.8b, half0.8h
+        uzp1    half1.8h, added2.8h, added3.8h
+        sqxtn   bytes1.8b, half1.8h
 .endm
 
 // To floats unless the sums are stored, with the bias; then the stores of 32-bit results of exactly the
@@ -525,11 +584,16 @@ biasesq .req q9
 #define FLOATS  3       // stores floats; bit 2: whether lo and hi clamp
 #define GROUPS  8       // sums by groups, for the Cortex-A53
 #define WORDS   0x13    // stores the sums
+#define START   0x20    // there is a start (5d)
 
 func    n8_igemm_s8_s8_neon_4x4
         mov     tmp0, #0
 .Lkind:
         enter   144, SAVED
+        ldr     tmp2, [args, #N8_OFF_IG_START]
+        cmp     tmp2, #0
+        cset    tmp2, ne
+        orr     tmp0, tmp0, tmp2, lsl #5
         ldp     w10, w12, [args, #N8_OFF_IG_LO]
         add     w10, w10, #128
         eor     w12, w12, #127
@@ -573,11 +637,14 @@ func    n8_igemm_s8_s8_neon_4x4
         tbz     kind, #3, .Lout_of_order
         sums_in_order
 .Lsummed:
+        tbnz    kind, #5, .Lfused
         reduce
         tbnz    kind, #0, .Lother
         scale
 .Lscaled:
         to_s8
+.Lstore:
+        store_s8
 .Lnext:
         add     out, out, out_stride, lsl #2
         add     residual, residual, residual_stride, lsl #2
@@ -597,6 +664,9 @@ func    n8_igemm_s8_s8_neon_4x4
         tbnz    kind, #1, .Lwide
         scale_add
         b       .Lscaled
+.Lfused:
+        fused
+        b       .Lstore
 .Lwide:
         to_32
         b       .Lnext

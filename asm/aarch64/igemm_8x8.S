@@ -15,7 +15,7 @@
 // An instance of `igemm`, at the end of this file, is the kernels of all kinds for a level: loops
 // over tiles of channels (outer) and of pixels (inner). For a tile it takes one of the macros
 // sums_..., which differ by level, by the core that they were ordered for, and by rows: plain,
-// packed, or transformed by (23); then an epilogue (scale, add_bias, add_residual, round8) and
+// packed, or transformed by (23); then an epilogue (scale, add_bias, add_residual, round_tile) and
 // stores (store8, store32).
 //
 // The sums of pixel p lie in v16 + 2 * p, channels 0-3, and v17 + 2 * p, channels 4-7. Between the
@@ -24,7 +24,7 @@
 //   its bytes in a row of tiles, which the sums leave at those of the next one. The sums and the
 //   epilogue may use v0-v15, ptr0-ptr7, weights, left, taps_left and link, where x30 is during a
 //   call.
-// Stack: 320 bytes: callee-saved registers; the first sums of a tile, vectors for its rounding.
+// Stack: 384 bytes: callee-saved registers; the first sums of a tile, vectors for its rounding.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 //
 // Where values are small (kernel.h), sums begin with the bias and the bits of the float 1.5 * 2^23.
@@ -33,7 +33,8 @@
 // rne(v) in the low 16 bits; with an even zero point added to 1.5 * 2^23, rne(v) + zero_point.
 // Either is cheaper than a conversion, which only one pipe of an out-of-order core can do. Where
 // kernels are ordered for a core that issues in order, sums begin without those bits, and are
-// converted. See numerics.md, Compilers.
+// converted. See numerics.md, Compilers. Where there is a `start` (5d), one fused multiply-add does
+// all of this, and adds any zero point.
 #include "asm.h"
 #include "kernel.h"
 
@@ -45,13 +46,13 @@
 zero_point .req w28
         // zero_point: its lowest bit; bits 1 and 2: whether lo and hi clamp; bits 3 to 6: kind; bit
         // 7: values are small; bit 8: and sums begin with the bits of 1.5 * 2^23; bit 9: values are
-        // small, and s8_s8; bit 31: and the tile is full. For cores that issue in order: after, where
+        // small, and s8_s8; bit 10: there is a start; bit 31: and the tile is full. For cores that issue in order: after, where
         // weights go on after this tile; upper, of halves of weights; by16, 16
 kind    .req w6                 // of a kernel as it begins
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
 // Places on the stack, 16 bytes each if nothing else is said.
-#define FRAME           320
+#define FRAME           384
 #define BIAS            144     // 64 bytes: the first sums; packed: of 2 pixels and 2 channels each
 #define MAGIC           208     // 1.5 * 2^23
 #define ROUNDING        224     // 1.5 * 2^23, and the zero point if it is even
@@ -60,6 +61,7 @@ kind    .req w6                 // of a kernel as it begins
 #define HI              272
 #define START           288     // integers: the bits of 1.5 * 2^23 where sums begin with them, or 0
 #define STEPS           304     // 8 bytes: how many times 8 bytes a tap has before its last 4 or 8
+#define ADDENDS         320     // 64 bytes: of (5d), packed; of 2 pixels and 2 channels each
 
 // The sums as vectors of words: of channels 0-3, of 4-7, all, and all but the first four.
 #define LOW_SUMS  v16.4s, v18.4s, v20.4s, v22.4s, v24.4s, v26.4s, v28.4s, v30.4s
@@ -118,6 +120,41 @@ func    n8_igemm_8x8_scale
         each_half fmul, v0, v1
         ret
 endfunc n8_igemm_8x8_scale
+
+// (5d): sums of a tile that began with a start, to 16 bits, pixel p in v16 + 2 * p. Changes v0-v15 and
+// x4.
+//
+// Bounds: kernel.h says that the low 16 bits are all.
+.macro  fuse    low, high, addend_low, addend_high
+        fmla    v\addend_low\().4s, v\low\().4s, v14.4s
+        fmla    v\addend_high\().4s, v\high\().4s, v15.4s
+        uzp1    v\low\().8h, v\addend_low\().8h, v\addend_high\().8h
+.endm
+
+func    n8_igemm_8x8_fused
+        ldr     array, [args, #N8_OFF_IG_MULTIPLIER]
+        add     array, array, offset
+        ldp     q14, q15, [array]
+        ldr     array, [args, #N8_OFF_IG_BIAS_F32]
+        add     array, array, offset
+        ldp     q0, q1, [array]
+        ldp     q2, q3, [array]
+        ldp     q4, q5, [array]
+        ldp     q6, q7, [array]
+        ldp     q8, q9, [array]
+        ldp     q10, q11, [array]
+        ldp     q12, q13, [array]
+        fuse    16, 17, 0, 1
+        ldp     q0, q1, [array]
+        fuse    18, 19, 2, 3
+        fuse    20, 21, 4, 5
+        fuse    22, 23, 6, 7
+        fuse    24, 25, 8, 9
+        fuse    26, 27, 10, 11
+        fuse    28, 29, 12, 13
+        fuse    30, 31, 0, 1
+        ret
+endfunc n8_igemm_8x8_fused
 
 // Floats of a tile to 16 bits, pixel p in v16 + 2 * p: leaky by the slopes if there are any (5b),
 // and rounded (5). Changes v12-v15 and x4.
@@ -537,8 +574,8 @@ whole   .req x17                // the bytes of a tap that make up 16 each
 // v0-v6, v8 and v9 are there, and v7 is next: its place is the branch's.
 // After the last tap, what is loaded are the first weights and rows of the next tile, be it of the
 // next panel. Then a full tile of small values goes on there: in its epilogue v12 holds lo, v13 the
-// number for rounding, v14 and v15 the multipliers, from the first tile of the panel on, and the
-// next tile's first sums are loaded meanwhile. Any other tile begins anew.
+// number for rounding (or both what (5d) adds), v14 and v15 the multipliers, from the first tile of the
+// panel on, and the next tile's first sums are loaded meanwhile. Any other tile begins anew.
 // Such a core converts as fast as it subtracts: no sum begins with the bits of 1.5 * 2^23.
 next    .req x17
 
@@ -709,6 +746,128 @@ next    .req x17
         st1     {v11.d}[1], [out], out_stride
 .endm
 
+        // The same limits, in a vector that is free.
+.macro  limit_fused limit, with
+        tbz     zero_point, #1, 10f
+        ldr     q\limit, [sp, #LO]
+        smax    v10.16b, v10.16b, v\limit\().16b
+        smax    v11.16b, v11.16b, v\limit\().16b
+10:     \with
+        tbz     zero_point, #2, 10f
+        ldr     q\limit, [sp, #HI]
+        smin    v10.16b, v10.16b, v\limit\().16b
+        smin    v11.16b, v11.16b, v\limit\().16b
+10:
+.endm
+
+        // And by (5d): v12 and v13 hold what is added.
+.macro  finish_fused
+        mov     v7.16b, v12.16b
+        cmp     pixels, #8
+        mov     v10.16b, v12.16b
+        ccmp    channels, #16, #0, ls
+        fmla    v7.4s, v16.4s, v14.4s
+        add     left, offset, #32
+        fmla    v10.4s, v20.4s, v14.4s
+        csel    offset, left, offset, hs
+        mov     v16.16b, v13.16b
+        ldr     left, [args, #N8_OFF_IG_START]
+        mov     v20.16b, v13.16b
+        mov     panel, after
+        fmla    v16.4s, v17.4s, v15.4s
+        mul     after, taps, depth
+        fmla    v20.4s, v21.4s, v15.4s
+        add     left, left, offset
+        mov     v17.16b, v12.16b
+        sub     pixels, pixels, #8
+        mov     v21.16b, v12.16b
+        cmp     pixels, #8
+        fmla    v17.4s, v18.4s, v14.4s
+        cset    taps_left, hs
+        fmla    v21.4s, v22.4s, v14.4s
+        ccmp    channels, #16, #0, ls
+        mov     v18.16b, v13.16b
+        add     after, panel, after, lsl #3
+        mov     v22.16b, v13.16b
+        csel    after, after, panel, hs
+        fmla    v18.4s, v19.4s, v15.4s
+        bfi     zero_point, w14, #31, #1
+        fmla    v22.4s, v23.4s, v15.4s
+        ldr     next, [left, #8]
+        uzp1    v16.8h, v7.8h, v16.8h
+        ldr     taps_left, [left, #24]
+        uzp1    v20.8h, v10.8h, v20.8h
+        ldr     d19, [left, #16]
+        mov     v7.16b, v12.16b
+        ldr     d23, [left, #16]
+        uzp1    v18.8h, v17.8h, v18.8h
+        uzp1    v22.8h, v21.8h, v22.8h
+        ldr     d17, [left, #16]
+        sqxtn   v10.8b, v16.8h
+        ldr     d21, [left, #16]
+        sqxtn   v11.8b, v20.8h
+        ins     v19.d[1], taps_left
+        fmla    v7.4s, v24.4s, v14.4s
+        ins     v23.d[1], taps_left
+        sqxtn2  v10.16b, v18.8h
+        ldr     d16, [left]
+        sqxtn2  v11.16b, v22.8h
+        ldr     d20, [left]
+        limit_fused 18, "mov v24.16b, v13.16b"
+        ins     v17.d[1], taps_left
+        fmla    v24.4s, v25.4s, v15.4s
+        st1     {v10.8b}, [out], out_stride
+        mov     v22.16b, v12.16b
+        ins     v21.d[1], taps_left
+        mov     v25.16b, v12.16b
+        st1     {v10.d}[1], [out], out_stride
+        fmla    v22.4s, v28.4s, v14.4s
+        ins     v16.d[1], next
+        fmla    v25.4s, v26.4s, v14.4s
+        st1     {v11.8b}, [out], out_stride
+        mov     v28.16b, v13.16b
+        ins     v20.d[1], next
+        mov     v26.16b, v13.16b
+        st1     {v11.d}[1], [out], out_stride
+        fmla    v28.4s, v29.4s, v15.4s
+        ldr     d18, [left]
+        fmla    v26.4s, v27.4s, v15.4s
+        mov     v29.16b, v12.16b
+        ins     v18.d[1], next
+        uzp1    v24.8h, v7.8h, v24.8h
+        ldr     d27, [left, #16]
+        fmla    v29.4s, v30.4s, v14.4s
+        mov     v30.16b, v13.16b
+        ins     v27.d[1], taps_left
+        uzp1    v26.8h, v25.8h, v26.8h
+        ldr     d25, [left, #16]
+        fmla    v30.4s, v31.4s, v15.4s
+        uzp1    v28.8h, v22.8h, v28.8h
+        ldr     d22, [left]
+        sqxtn   v10.8b, v24.8h
+        ins     v25.d[1], taps_left
+        sqxtn   v11.8b, v28.8h
+        ldr     d31, [left, #16]
+        sqxtn2  v10.16b, v26.8h
+        ins     v22.d[1], next
+        mov     v24.16b, v16.16b
+        ins     v31.d[1], taps_left
+        uzp1    v30.8h, v29.8h, v30.8h
+        mov     v26.16b, v16.16b
+        ldr     d29, [left, #16]
+        mov     v28.16b, v16.16b
+        sqxtn2  v11.16b, v30.8h
+        ins     v29.d[1], taps_left
+        limit_fused 7, "mov v30.16b, v16.16b"
+        cmp     pixels, #4
+        st1     {v10.8b}, [out], out_stride
+        mov     taps_left, taps
+        st1     {v10.d}[1], [out], out_stride
+        ldr     left, [sp, #STEPS]
+        st1     {v11.8b}, [out], out_stride
+        st1     {v11.d}[1], [out], out_stride
+.endm
+
         // The first and the second 4 of 8 bytes of a short tile: 4 pixels.
 .macro  short_dots group, low, high, with0, with1, with2, with3, with4, with5, with6, with7
         dots    0, \group, 16, 17, \low, \high, "\with0", "\with1"
@@ -816,7 +975,11 @@ next    .req x17
         add     left, left, offset
         ldp     q14, q15, [left]
         ldr     q12, [sp, #LO]
-        ldr     ptr0, [cursor]
+        tbz     zero_point, #10, 16f
+        ldr     left, [args, #N8_OFF_IG_BIAS_F32]
+        add     left, left, offset
+        ldp     q12, q13, [left]
+16:     ldr     ptr0, [cursor]
         cmp     pixels, #8
         ccmp    channels, #8, #0, hs
         mul     after, taps, depth
@@ -878,10 +1041,11 @@ next    .req x17
         second_dots "add cursor, next, #64", STEPS_OF_TAP
         cbnz    taps_left, 1b
         tbz     zero_point, #31, 5f
-12:     finish_small
+12:     tbnz    zero_point, #10, 14f
+        finish_small
         b.hi    1b
         // No tile of more than 4 pixels is left.
-        cbnz    pixels, 11f
+15:     cbnz    pixels, 11f
         ldr     left, [args, #N8_OFF_IG_MULTIPLIER]
         cmp     channels, #16
         mul     after, taps, depth
@@ -898,7 +1062,14 @@ next    .req x17
         orr     zero_point, zero_point, #0x80000000
         add     out, out, offset, lsr #2
         csel    after, after, panel, hs
+        tbz     zero_point, #10, 1b
+        ldr     next, [args, #N8_OFF_IG_BIAS_F32]
+        add     next, next, offset
+        ldp     q12, q13, [next]
         b       1b
+14:     finish_fused
+        b.hi    1b
+        b       15b
 11:     mov     weights, panel
         add     upper, panel, #8
         sub     cursor, cursor, #64
@@ -1402,12 +1573,11 @@ taps_at .req x8
         add_rows 4, 5, 6, 7, 24, 25, 26, 27, 28, 29, 30, 31
 .endm
 
-// From floats to int8: leaky slope if there is one (5b), rounding and zero point (5). The bytes of
-// pixels 0 and 1 lie in v16, of 2 and 3 in v20, then v24, v28.
+// From floats to 16 bits: leaky slope if there is one (5b), rounding and zero point (5).
 //
 // Bounds: n8_igemm_8x8_round and what follows it saturate, so nothing wraps and the clamp will see
 //   the right side. Small values and the zero point together fit 16 bits.
-.macro  round8
+.macro  round_tile
         tbnz    zero_point, #7, 1f
         call    round
         b       2f
@@ -1416,7 +1586,12 @@ taps_at .req x8
         tbz     zero_point, #0, 3f
 2:      ldr     q0, [sp, #ZERO_POINT]
         add_zero_point v0
-3:      tbz     zero_point, #1, 4f
+3:
+.endm
+
+// 16 bits to int8: the bytes of pixels 0 and 1 lie in v16, of 2 and 3 in v20, then v24, v28.
+.macro  narrow_tile
+        tbz     zero_point, #1, 4f
         ldr     q11, [sp, #LO]
 4:      sqxtn   v16.8b, v16.8h
         sqxtn   v20.8b, v20.8h
@@ -1462,6 +1637,16 @@ taps_at .req x8
         couple  uzp, v\a\().8h, v\b\().8h, v0.8h, v1.8h
 .endm
 
+        // (5d) of two pixels.
+.macro  fuse_pairs a, b, c, d, a1, b1, c1, d1
+        fmla    v\a1\().4s, v\a\().4s, v0.4s
+        fmla    v\b1\().4s, v\b\().4s, v1.4s
+        fmla    v\c1\().4s, v\c\().4s, v2.4s
+        fmla    v\d1\().4s, v\d\().4s, v3.4s
+        uzp1    v\a\().8h, v\a1\().8h, v\b1\().8h
+        uzp1    v\c\().8h, v\c1\().8h, v\d1\().8h
+.endm
+
 .macro  scale_round8_folded
         ldr     ptr0, [args, #N8_OFF_IG_MULTIPLIER]
         add     ptr0, ptr0, offset
@@ -1469,6 +1654,7 @@ taps_at .req x8
         ld1r    {v1.2d}, [ptr0], #8
         ld1r    {v2.2d}, [ptr0], #8
         ld1r    {v3.2d}, [ptr0]
+        tbnz    zero_point, #10, 6f
         tbz     zero_point, #7, 1f
 
         // Channels 0-3 of pixels 0 and 1 to v16, 4-7 to v17; of 2 and 3 to v20 and v21, and so on.
@@ -1486,6 +1672,21 @@ taps_at .req x8
         uzp1    v29.8h, v29.8h, v31.8h
         tbz     zero_point, #0, 4f
         b       3f
+
+        // (5d)
+6:      ldp     q4, q5, [sp, #ADDENDS]
+        ldp     q6, q7, [sp, #ADDENDS + 32]
+        ldp     q8, q9, [sp, #ADDENDS]
+        ldp     q10, q11, [sp, #ADDENDS + 32]
+        ldp     q12, q13, [sp, #ADDENDS]
+        fuse_pairs 16, 18, 17, 19, 4, 5, 6, 7
+        ldp     q14, q15, [sp, #ADDENDS + 32]
+        ldp     q4, q5, [sp, #ADDENDS]
+        fuse_pairs 20, 22, 21, 23, 8, 9, 10, 11
+        ldp     q6, q7, [sp, #ADDENDS + 32]
+        fuse_pairs 24, 26, 25, 27, 12, 13, 14, 15
+        fuse_pairs 28, 30, 29, 31, 4, 5, 6, 7
+        b       4f
 
         // The same of any others.
 1:      ldr     ptr0, [args, #N8_OFF_IG_SLOPE]
@@ -1655,6 +1856,10 @@ func    n8_igemm_s8_s8_\name, \march
         csel    w7, w7, wzr, eq
         tst     kind, #ORDERED
         csel    w8, w7, wzr, eq
+        ldr     weights, [args, #N8_OFF_IG_START]
+        cmp     weights, #0
+        csel    w8, w8, wzr, eq
+        cset    w9, ne
         tst     zero_point, #1
         csel    w4, zero_point, wzr, eq
         mul     w5, w8, w3
@@ -1680,6 +1885,7 @@ func    n8_igemm_s8_s8_\name, \march
         ccmp    w2, #0, #0, ne
         cset    w1, eq
         bfi     zero_point, w1, #9, #1
+        bfi     zero_point, w9, #10, #1
         stp     q0, q1, [sp, #MAGIC]
         stp     q2, q3, [sp, #ZERO_POINT]
         stp     q4, q5, [sp, #HI]
@@ -1692,7 +1898,10 @@ func    n8_igemm_s8_s8_\name, \march
         // One tile of channels: its weights, `panel`, serve all pixels.
 .Lchannels\@:
         ldr     ptr0, [args, #N8_OFF_IG_BIAS]
+        ldr     ptr1, [args, #N8_OFF_IG_START]
         ldr     q4, [sp, #START]
+        cmp     ptr1, #0
+        csel    ptr0, ptr0, ptr1, eq
         add     ptr0, ptr0, offset
     .ifc \rows, packed
         ld1r    {v0.2d}, [ptr0], #8
@@ -1702,6 +1911,14 @@ func    n8_igemm_s8_s8_\name, \march
         add     v2.4s, v2.4s, v4.4s
         add     v3.4s, v3.4s, v4.4s
         stp     q2, q3, [sp, #BIAS + 32]
+        ldr     ptr1, [args, #N8_OFF_IG_BIAS_F32]
+        add     ptr1, ptr1, offset
+        ld1r    {v2.2d}, [ptr1], #8
+        ld1r    {v3.2d}, [ptr1], #8
+        ld1r    {v5.2d}, [ptr1], #8
+        ld1r    {v6.2d}, [ptr1]
+        stp     q2, q3, [sp, #ADDENDS]
+        stp     q5, q6, [sp, #ADDENDS + 32]
     .else
         ldp     q0, q1, [ptr0]
     .endif
@@ -1742,9 +1959,12 @@ func    n8_igemm_s8_s8_\name, \march
         scale_round8_folded
         store8  crossed=1
     .else
+        tbnz    zero_point, #10, .Lfused\@
         scale
 .Lround\@:
-        round8
+        round_tile
+.Lnarrow\@:
+        narrow_tile
         store8
     .endif
 .Lnext\@:
@@ -1777,11 +1997,15 @@ func    n8_igemm_s8_s8_\name, \march
         scale
         add_residual
     .ifc \rows, packed
-        round8
+        round_tile
+        narrow_tile
         store8
         b       .Lnext\@
     .else
         b       .Lround\@
+.Lfused\@:
+        call    fused
+        b       .Lnarrow\@
     .endif
     .ifnc \rows, winograd
 .Lwords\@:

@@ -78,6 +78,16 @@ struct n8_conv_accumulators {
 void n8_conv_output(const struct n8_conv *conv, const struct n8_conv_io *io,
                     const struct n8_conv_accumulators *it);
 
+// (5d) of an output channel whose weights above 0 add up to `above`, the magnitudes of those below
+// to `below`: what its sums begin with, and what is added to their products with the multiplier.
+// False where one fused multiply-add does not give the bytes of (5).
+bool n8_fuse_channel(float multiplier, int32_t bias, int64_t above, int64_t below,
+                     const struct n8_conv2d_epilogue *e, int32_t *start, float *addend);
+
+// The same of all channels of packed arrays, into others of that layout; false where it holds not
+// for all of them.
+bool n8_conv_fuse(const struct n8_conv *conv, const int8_t *weights, int32_t *start, float *addend);
+
 // Whether the tiles of a kernel of (23) may run on from one row of outputs into the next.
 static inline bool n8_winograd_runs_on(const struct n8_tile *tile,
                                        const struct n8_conv2d_shape *shape) {

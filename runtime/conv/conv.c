@@ -169,6 +169,20 @@ static bool converts(const struct n8_conv_row *row) {
     return row != NULL && row->level == N8_ISA_DOTPROD && row->core == N8_CORE_IN_ORDER;
 }
 
+// Whether the kernel can requantize by (5d). Weights that are packed in each run are not worth a
+// proof.
+static bool fuses(const struct n8_conv *conv) {
+#ifdef __aarch64__
+    const struct n8_conv2d_epilogue *e = &conv->epilogue;
+    return conv->algorithm == N8_ALGORITHM_igemm && conv->row->level >= N8_ISA_NEON &&
+           conv->row->tile.mr > 1 && e->type == N8_TYPE_S8 && e->residual_scale == 0.0f &&
+           e->slope == NULL && !conv->accumulates && !conv->passing;
+#else
+    (void)conv;
+    return false;
+#endif
+}
+
 void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_conv_proof *proof,
                   void *memory) {
     switch (conv->algorithm) {
@@ -191,6 +205,10 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_c
     e->bias_f32 = pack_array(conv, e->bias_f32, next + 2 * array, sizeof *e->bias_f32);
     if (e->slope != NULL) {
         e->slope = pack_array(conv, e->slope, next + 3 * array, sizeof *e->slope);
+    } else if (fuses(conv) && proof->small_results) { // whose other arrays nobody needs
+        int32_t *start = (int32_t *)(void *)(next + 3 * array);
+        float *addend = (float *)(void *)(next + 2 * array);
+        conv->start = n8_conv_fuse(conv, weights, start, addend) ? start : NULL;
     }
 }
 
@@ -214,6 +232,7 @@ bool n8_conv_packs_alike(const struct n8_conv *a, const struct n8_conv *b) {
 void n8_conv_adopt(struct n8_conv *conv, const struct n8_conv *packed) {
     conv->weights = packed->weights;
     conv->small = packed->small;
+    conv->start = packed->start;
     conv->epilogue.bias = packed->epilogue.bias;
     conv->epilogue.multiplier = packed->epilogue.multiplier;
     conv->epilogue.bias_f32 = packed->epilogue.bias_f32;

@@ -110,9 +110,10 @@ struct n8_conv {
     n8_output_fn *output;
     n8_dequantize_acc_fn *dequantize;
     const int8_t *weights;
-    bool small;          // what the kernel wants of n8_conv_proof
-    size_t slices;       // units that share a block's channels, the same number a group
-    size_t slice;        // channels of one slice, at most; packed panels begin there
+    bool small;           // what the kernel wants of n8_conv_proof
+    const int32_t *start; // (5d), with the epilogue's bias_f32, or NULL
+    size_t slices;        // units that share a block's channels, the same number a group
+    size_t slice;         // channels of one slice, at most; packed panels begin there
     bool by_slices;      // the units of a slice follow one another, so that its weights stay cached
     size_t units;        // of work; each may run on another thread
     size_t packed_size;  // bytes that n8_conv_pack fills

@@ -327,6 +327,7 @@ struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n
         .bias = e->bias + entry,
         .multiplier = e->multiplier + entry,
         .bias_f32 = e->bias_f32 + entry,
+        .start = conv->start == NULL ? NULL : conv->start + entry,
         .slope = e->slope == NULL ? NULL : e->slope + entry,
         .residual =
             io->residual == NULL ? NULL : io->residual + pixel * io->residual_stride + out_channel,

@@ -3,8 +3,10 @@
 // The convolution kernels: every tail of pixels and channels, few and many taps and depths,
 // strides with gaps, misaligned activations.
 #include "checkasm.h"
+#include "conv/algorithm.h"
 #include "ref/panel.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,19 +49,50 @@ struct igemm_size {
     size_t pixels, channels, taps, depth;
 };
 
-// The largest sum of products of a channel, whatever the input.
-static int32_t igemm_reach(const struct n8_tile *tile, struct igemm_size size,
-                           const int8_t *weights, size_t n) {
+// A channel's weights above 0, and the magnitudes of those below.
+struct sides {
+    int32_t above, below;
+};
+
+// The largest sum of its products, whatever the input.
+static int32_t reach_of(struct sides sides) {
+    return 128 * (sides.above + sides.below);
+}
+
+static struct sides igemm_sides(const struct n8_tile *tile, struct igemm_size size,
+                                const int8_t *weights, size_t n) {
     const size_t sides = n8_is_winograd(tile) ? 2 : 1;
     const struct n8_tile wide = {tile->mr, (uint8_t)(sides * tile->nr), tile->kr, tile->packing};
-    int32_t reach = 0;
+    struct sides all = {0};
     for (size_t i = 0; i < size.taps * sides; i++) {
         const size_t panel = n / tile->nr * sides + i % sides;
         const size_t at = panel * tile->nr + n % tile->nr;
-        for (size_t k = 0; k < size.depth; k++)
-            reach += 128 * abs(weights[weight_at(&wide, size.taps, size.depth, at, i / sides, k)]);
+        for (size_t k = 0; k < size.depth; k++) {
+            const int8_t w = weights[weight_at(&wide, size.taps, size.depth, at, i / sides, k)];
+            all.above += w > 0 ? w : 0;
+            all.below -= w < 0 ? w : 0;
+        }
     }
-    return reach;
+    return all;
+}
+
+// Whether it is assembly for AArch64, and knows (5d).
+static bool fuses(const struct kernel *kernel) {
+#ifdef __aarch64__
+    return strcmp(kernel->suffix, "c") != 0 && strcmp(kernel->suffix, "vector") != 0 &&
+           ends_with(kernel->slot, "igemm_s8_s8") && !n8_is_winograd(&kernel->geometry.tile) &&
+           kernel->geometry.tile.mr > 1;
+#else
+    (void)kernel;
+    return false;
+#endif
+}
+
+// Makes of a small channel one that (5d) serves: a power of two always does that is not too large.
+static void fuse_channel(struct sides sides, const struct n8_conv2d_epilogue *e, int32_t bias,
+                         float *multiplier, int32_t *start, float *addend) {
+    while (!n8_fuse_channel(*multiplier, bias, sides.above, sides.below, e, start, addend))
+        *multiplier = *multiplier < 0x1p-20f ? 0.0f : ldexpf(0.25f, ilogbf(*multiplier));
 }
 
 // The mark of a group in the order GROUPS_BY_4, in place of the 1 after those before it.
@@ -170,7 +203,14 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     const float added = small && adds ? draw_residual_scale(rng, pattern, &residual_scale) : 0.0f;
     for (size_t n = 0; small && n < padded; n++)
         data_small(rng, pattern, &bias[n], &multiplier[n], sums,
-                   igemm_reach(tile, size, weights, n), added);
+                   reach_of(igemm_sides(tile, size, weights, n)), added);
+    const struct n8_conv2d_epilogue e = {
+        .zero_point = range.zero_point, .lo = range.lo, .hi = range.hi};
+    int32_t *start = guard_place(rng, REGION_START, array);
+    const bool fused = small && sums == 1 << 22 && fuses(context->kernel) && rng_below(rng, 2) == 0;
+    for (size_t n = 0; fused && n < padded; n++)
+        fuse_channel(igemm_sides(tile, size, weights, n), &e, bias[n], &multiplier[n], &start[n],
+                     &bias_f32[n]);
 
     void *out = guard_place(rng, REGION_OUT, out_size + (in_place ? N8_SLACK : 0));
     struct n8_igemm_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
@@ -186,6 +226,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .bias = bias,
         .multiplier = multiplier,
         .bias_f32 = bias_f32,
+        .start = fused ? start : NULL,
         .slope = slope,
         .residual = adds ? residual : NULL,
         .residual_stride = (ptrdiff_t)residual_stride,
@@ -204,9 +245,9 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     test.call = (struct call){.signature = SIGNATURE_IGEMM, .x = {(uintptr_t)args}};
     snprintf(test.text, sizeof test.text,
              "pixels=%zu channels=%zu taps=%zu depth=%zu pattern=%d slope=%d zero_point=%d lo=%d "
-             "hi=%d small=%d whole=%d",
+             "hi=%d small=%d fused=%d whole=%d",
              size.pixels, size.channels, size.taps, size.depth, pattern, args->slope != NULL,
-             range.zero_point, range.lo, range.hi, args->small, args->whole);
+             range.zero_point, range.lo, range.hi, args->small, fused, args->whole);
     return test;
 }
 
