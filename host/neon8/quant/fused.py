@@ -151,7 +151,7 @@ def prove(multiplier: FloatArray, channels: Channels) -> Proof:
     m = (fraction * 2.0**24).astype(np.int64)
     s = 24 - exponent.astype(np.int64)
     one = np.int64(1) << s
-    first, last = (np.ldexp(e, s).astype(np.int64) for e in (lower, upper))
+    first, last = ((e * one).astype(np.int64) for e in (lower, upper))
     first, last = first + 1, last - 1
     begin = -SPAN // 2 - chosen.low
     least = (first - (ORIGIN + begin) * m) % one
@@ -244,7 +244,7 @@ def _divided(
 ) -> Int64Array:
     """y of first_inside()."""
     rest = -n % a
-    y = np.full(len(a), -1)
+    y = np.full(len(a), -1, np.int64)
     some = np.flatnonzero(rest)
     y[some] = first_inside(
         rest[some], a[some], low[some] % a[some], high[some] % a[some]
