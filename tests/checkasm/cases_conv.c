@@ -13,10 +13,6 @@
 
 enum { ALIGNED = 16 }; // where kernel.h says so
 
-static size_t round_up(size_t value, size_t unit) {
-    return (value + unit - 1) / unit * unit;
-}
-
 static bool ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), tail = strlen(end);
     return length >= tail && strcmp(text + length - tail, end) == 0;

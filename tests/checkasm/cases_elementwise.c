@@ -65,14 +65,6 @@ void cases_n8_dequantize_fn(struct context *context) {
     }
 }
 
-static int32_t accumulator(struct rng *rng) {
-    static const int32_t special[] = {INT32_MIN, INT32_MAX, 16777217, -16777217, 33554435, 0, 1};
-    const uint32_t pick = rng_below(rng, 16);
-    if (pick < sizeof special / sizeof special[0])
-        return special[pick];
-    return pick < 12 ? rng_range(rng, -500, 500) : (int32_t)rng_next(rng);
-}
-
 // (4) and (5) on sums that are already there: pixels 0 to 3, channels as the counts.
 static void cases_acc(struct context *context, bool to_float) {
     struct rng *rng = &context->rng;
@@ -89,7 +81,7 @@ static void cases_acc(struct context *context, bool to_float) {
         float *scale = guard_place(rng, REGION_MULTIPLIER, channels * sizeof *scale);
         float *bias = guard_place(rng, REGION_BIAS_F32, channels * sizeof *bias);
         for (size_t i = 0; i < total; i++)
-            in[i] = accumulator(rng);
+            in[i] = data_sum(rng);
         data_multipliers(rng, pattern, scale, channels);
         data_float_biases(rng, scale, bias, channels);
         const bool has_bias = rng_below(rng, 4) != 0;

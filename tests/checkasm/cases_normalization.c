@@ -85,22 +85,13 @@ void cases_n8_lrn_fn(struct context *context) {
     }
 }
 
-// Values of all magnitudes, so that sums are near their limits at times.
-static void fill_s16(struct rng *rng, int16_t *out, size_t count) {
-    const uint32_t kind = rng_below(rng, 4);
-    for (size_t i = 0; i < count; i++) {
-        const int16_t any = (int16_t)rng_next(rng);
-        out[i] = (int16_t)(kind == 0 ? INT16_MIN : any >> (kind == 1 ? 0 : kind * 3));
-    }
-}
-
 void cases_n8_sums_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {
         const size_t count = step == CASES ? 65536 : 1 + (size_t)step % MOST_CHANNELS;
         int64_t *out = guard_place(rng, REGION_OUT, 2 * sizeof *out);
         int16_t *in = guard_place(rng, REGION_IN, count * sizeof *in);
-        fill_s16(rng, in, count);
+        data_s16(rng, in, count, INT16_MIN, INT16_MAX);
         struct test_case test = {.out = (uint8_t *)out, .out_size = 2 * sizeof *out};
         test.call =
             (struct call){.signature = SIGNATURE_SUMS, .x = {(uintptr_t)out, (uintptr_t)in, count}};
@@ -166,7 +157,7 @@ void cases_n8_normalize_fn(struct context *context) {
         int16_t *in = guard_place(rng, REGION_IN, count * sizeof *in);
         float *gain = guard_place(rng, REGION_MULTIPLIER, count * sizeof *gain);
         float *offset = guard_place(rng, REGION_BIAS_F32, count * sizeof *offset);
-        fill_s16(rng, in, count);
+        data_s16(rng, in, count, INT16_MIN, INT16_MAX);
         data_multipliers(rng, pattern, gain, count);
         for (size_t i = 0; i < count; i++) {
             gain[i] = rng_below(rng, 32) == 0 ? 3e38f : gain[i] * 300.0f;

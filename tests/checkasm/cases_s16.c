@@ -32,12 +32,6 @@ static struct range wide_range(struct rng *rng) {
     return (struct range){rng_range(rng, lo, hi), lo, hi};
 }
 
-static void fill(struct rng *rng, int16_t *values, size_t count) {
-    const bool ends = rng_below(rng, 4) == 0;
-    for (size_t i = 0; i < count; i++)
-        values[i] = (int16_t)(ends ? code(rng) : rng_range(rng, -2000, 2000));
-}
-
 static float scale_of(struct rng *rng) {
     static const float special[] = {1.0f, 0.5f, 1.0f / 6.0f, 1e-30f, 0x1p64f, 0.0f};
     const uint32_t pick = rng_below(rng, 12);
@@ -74,7 +68,7 @@ void cases_n8_dequantize_s16_fn(struct context *context) {
         const int32_t zero_point = code(rng);
         float *out = guard_place(rng, REGION_OUT, count * sizeof *out);
         int16_t *in = guard_place(rng, REGION_IN, count * sizeof *in);
-        fill(rng, in, count);
+        data_s16(rng, in, count, INT16_MIN, INT16_MAX);
         struct test_case test = {.out = (uint8_t *)out, .out_size = count * sizeof *out};
         test.call = (struct call){
             .signature = SIGNATURE_DEQUANTIZE_S16,
@@ -98,8 +92,8 @@ void cases_n8_add_s16_fn(struct context *context) {
         int16_t *b = guard_place(rng, REGION_RESIDUAL, size);
         const size_t readable = (count + 15) / 16 * 16;
         float *scales = guard_place(rng, REGION_MULTIPLIER, readable * sizeof *scales);
-        fill(rng, a, count);
-        fill(rng, b, count);
+        data_s16(rng, a, count, INT16_MIN, INT16_MAX);
+        data_s16(rng, b, count, INT16_MIN, INT16_MAX);
         data_multipliers(rng, (int)rng_below(rng, DATA_PATTERNS), scales, readable);
         struct n8_add_s16_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
         *args = (struct n8_add_s16_args){
@@ -138,8 +132,8 @@ void cases_n8_interpolate_fn(struct context *context) {
         int16_t *out = guard_place(rng, REGION_OUT, size);
         int16_t *in = guard_place(rng, REGION_IN, size);
         int16_t *lines = guard_place(rng, REGION_WEIGHTS, values * sizeof *lines);
-        fill(rng, in, count);
-        fill(rng, lines, values);
+        data_s16(rng, in, count, INT16_MIN, INT16_MAX);
+        data_s16(rng, lines, values, INT16_MIN, INT16_MAX);
         struct n8_interpolate_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
         *args = (struct n8_interpolate_args){
             .out = out,
@@ -162,14 +156,6 @@ void cases_n8_interpolate_fn(struct context *context) {
     }
 }
 
-static int32_t sum_of(struct rng *rng, int pattern) {
-    static const int32_t special[] = {INT32_MIN, INT32_MAX, 16777217, -16777217, 33554435, 0};
-    if (pattern == DATA_TIES)
-        return rng_range(rng, -70000, 70000);
-    const uint32_t pick = rng_below(rng, 12);
-    return pick < 6 ? special[pick] : (int32_t)rng_next(rng) >> rng_below(rng, 24);
-}
-
 void cases_n8_output_fn(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
@@ -190,9 +176,9 @@ void cases_n8_output_fn(struct context *context) {
         int32_t *bias = guard_place(rng, REGION_BIAS, padded * sizeof *bias);
         float *multiplier = guard_place(rng, REGION_MULTIPLIER, padded * sizeof *multiplier);
         float *slope = guard_place(rng, REGION_SLOPE, padded * sizeof *slope);
-        fill(rng, residual, residual_size / sizeof *residual);
+        data_s16(rng, residual, residual_size / sizeof *residual, INT16_MIN, INT16_MAX);
         for (size_t i = 0; i < sums_size / sizeof *sums; i++)
-            sums[i] = sum_of(rng, pattern);
+            sums[i] = pattern == DATA_TIES ? rng_range(rng, -70000, 70000) : data_sum(rng);
         data_bias(rng, pattern, bias, padded, 0);
         data_multipliers(rng, pattern, multiplier, padded);
         for (size_t n = 0; n < padded; n++)
@@ -244,7 +230,7 @@ void cases_n8_depthwise_s16_fn(struct context *context) {
         int16_t *weights = guard_place(rng, REGION_WEIGHTS, taps * channels * sizeof *weights);
         int32_t *bias = guard_place(rng, REGION_BIAS, channels * sizeof *bias);
         const int16_t **rows = guard_place(rng, REGION_ROWS, height * sizeof *rows);
-        fill(rng, in, height * row);
+        data_s16(rng, in, height * row, INT16_MIN, INT16_MAX);
         for (size_t i = 0; i < taps * channels; i++)
             weights[i] = (int16_t)(rng_below(rng, 4) == 0 ? -128 : rng_range(rng, -128, 127));
         data_bias(rng, 0, bias, channels, 0);

@@ -8,20 +8,6 @@
 
 enum { ALIGNED = 16, PLANES = 36, OUTPUTS = 16, FACTOR = 576 };
 
-static size_t round_up(size_t value, size_t unit) {
-    return (value + unit - 1) / unit * unit;
-}
-
-// Noise, or, every other time, only the largest values there are, of both signs.
-static void fill_s16(struct rng *rng, int16_t *values, size_t count, int32_t largest) {
-    const uint32_t pick = rng_below(rng, 4);
-    for (size_t i = 0; i < count; i++) {
-        const bool up = pick == 0 || (pick == 1 && rng_below(rng, 2) == 0);
-        values[i] =
-            (int16_t)(pick < 2 ? (up ? largest : -largest) : rng_range(rng, -largest, largest));
-    }
-}
-
 void cases_n8_winograd_gemm_fn(struct context *context) {
     enum { CASES = 300, LARGEST_IN = INT16_MAX, LARGEST_WEIGHT = 128 * 144 };
     struct rng *rng = &context->rng;
@@ -39,8 +25,8 @@ void cases_n8_winograd_gemm_fn(struct context *context) {
         const size_t count = planes * depth * width;
         int16_t *in = guard_place(rng, REGION_IN, round_up(in_size, ALIGNED));
         int16_t *weights = guard_place(rng, REGION_WEIGHTS, count * sizeof *weights);
-        fill_s16(rng, in, in_size / sizeof *in, LARGEST_IN);
-        fill_s16(rng, weights, count, LARGEST_WEIGHT);
+        data_s16(rng, in, in_size / sizeof *in, -LARGEST_IN, LARGEST_IN);
+        data_s16(rng, weights, count, -LARGEST_WEIGHT, LARGEST_WEIGHT);
         int32_t *sums = guard_place(rng, REGION_OUT, round_up(out_size, ALIGNED));
         struct n8_winograd_gemm_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
         *args = (struct n8_winograd_gemm_args){

@@ -54,6 +54,10 @@ enum region {
     REGION_COUNT,
 };
 
+static inline size_t round_up(size_t value, size_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
 struct rng {
     uint64_t state;
 };
@@ -116,6 +120,8 @@ void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, 
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count);
 void data_float_biases(struct rng *rng, const float *multipliers, float *out, size_t count);
 void data_floats(struct rng *rng, float *out, size_t count, float unit);
+void data_s16(struct rng *rng, int16_t *values, size_t count, int32_t lo, int32_t hi);
+int32_t data_sum(struct rng *rng);
 float data_slope(struct rng *rng);
 // Arguments of 32 bits as a call has them: with noise above.
 uint64_t data_int32(struct rng *rng, int32_t value);

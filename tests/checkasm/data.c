@@ -178,6 +178,24 @@ void data_floats(struct rng *rng, float *out, size_t count, float unit) {
     }
 }
 
+// All of them one of the ends, or the ends among others; or of another magnitude.
+void data_s16(struct rng *rng, int16_t *values, size_t count, int32_t lo, int32_t hi) {
+    const uint32_t kind = rng_below(rng, 4), shift = 3 * rng_below(rng, 4);
+    const int32_t end = rng_below(rng, 2) ? lo : hi;
+    for (size_t i = 0; i < count; i++) {
+        const bool ends = kind == 0 || (kind == 1 && rng_below(rng, 2));
+        const int32_t own = kind == 0 || rng_below(rng, 2) ? end : lo + hi - end;
+        values[i] = (int16_t)(ends ? own : rng_range(rng, lo >> shift, hi >> shift));
+    }
+}
+
+// An accumulator: beyond what float holds, or of any magnitude.
+int32_t data_sum(struct rng *rng) {
+    static const int32_t special[] = {INT32_MIN, INT32_MAX, 16777217, -16777217, 33554435, 0, 1};
+    const uint32_t pick = rng_below(rng, 14);
+    return pick < 7 ? special[pick] : (int32_t)rng_next(rng) >> rng_below(rng, 24);
+}
+
 float data_slope(struct rng *rng) {
     static const float slopes[] = {0.0f, 1.0f, 0.5f, 0.01f, -1.0f, 0x1p30f};
     const uint32_t pick = rng_below(rng, 8);
