@@ -169,14 +169,15 @@ static bool converts(const struct n8_conv_row *row) {
     return row != NULL && row->level == N8_ISA_DOTPROD && row->core == N8_CORE_IN_ORDER;
 }
 
-// Whether the kernel can requantize by (5d). Weights that are packed in each run are not worth a
-// proof.
+// Whether the kernel can requantize by (5d), and gains by it: one for pairs of bytes serves first
+// layers of in-order cores, which the copies of what is added cost more. Weights that are packed in
+// each run are not worth a proof.
 static bool fuses(const struct n8_conv *conv) {
 #ifdef __aarch64__
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     return conv->algorithm == N8_ALGORITHM_igemm && conv->row->level >= N8_ISA_NEON &&
-           conv->row->tile.mr > 1 && e->type == N8_TYPE_S8 && e->residual_scale == 0.0f &&
-           e->slope == NULL && !conv->accumulates && !conv->passing;
+           conv->row->tile.mr > 1 && conv->row->tile.kr > 2 && e->type == N8_TYPE_S8 &&
+           e->residual_scale == 0.0f && e->slope == NULL && !conv->accumulates && !conv->passing;
 #else
     (void)conv;
     return false;

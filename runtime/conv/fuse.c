@@ -10,7 +10,8 @@ enum {
     MIDDLE_BITS = 0x4b400000,
     HALF = 1 << 22, // what may be added to it and taken from it
 };
-#define NONE UINT64_MAX
+#define NONE     UINT64_MAX
+#define ROUNDING 0x1p-17 // of a float32 product below 256, at most
 
 // The least x >= 0 with lo <= a x mod d <= hi, of 0 <= lo <= hi < d, a < d; NONE if there is none
 // that could be used. As in Euclid's algorithm, a and d become d mod a and a.
@@ -53,22 +54,24 @@ static int32_t requantize(const struct channel *c, int32_t sum) {
 
 // The open interval of what may be added to the exact product without changing a result.
 static bool find_margin(const struct channel *c, double *low, double *high) {
-    const double m = (double)c->multiplier;
+    const double m = (double)c->multiplier, inverse = 1.0 / m;
     const int32_t first = requantize(c, c->least), last = requantize(c, c->most);
     *low = first > c->lo ? fmax(-m, first - 0.5 - c->least * m) : -m;
     *high = last < c->hi ? fmin(m, last + 0.5 - c->most * m) : m;
     for (int32_t q = first + 1; q <= last && *low < *high; q++) {
-        // The least sum that gives q: about this one, as the product is rounded, too.
-        double sum = ceil((q - 0.5) / m);
-        while (rintf((float)sum * c->multiplier) < (float)q) {
-            sum++;
+        // The least sum that gives q, and how far from it the exact product is, exactly.
+        double sum = ceil((q - 0.5) * inverse), below = q - 0.5 - sum * m;
+        if (below >= -ROUNDING || below + m <= ROUNDING) { // the product's rounding counts
+            while (rintf((float)sum * c->multiplier) < (float)q) {
+                sum++;
+            }
+            while (rintf((float)(sum - 1) * c->multiplier) >= (float)q) {
+                sum--;
+            }
+            below = q - 0.5 - sum * m;
         }
-        while (rintf((float)(sum - 1) * c->multiplier) >= (float)q) {
-            sum--;
-        }
-        const double below = q - 0.5 - sum * m; // exactly
-        *low = fmax(*low, below);
-        *high = fmin(*high, below + m);
+        *low = below > *low ? below : *low;
+        *high = below + m < *high ? below + m : *high;
     }
     return *low < *high;
 }

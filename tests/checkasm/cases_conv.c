@@ -77,7 +77,7 @@ static bool fuses(const struct kernel *kernel) {
 #ifdef __aarch64__
     return strcmp(kernel->suffix, "c") != 0 && strcmp(kernel->suffix, "vector") != 0 &&
            ends_with(kernel->slot, "igemm_s8_s8") && !n8_is_winograd(&kernel->geometry.tile) &&
-           kernel->geometry.tile.mr > 1;
+           kernel->geometry.tile.mr > 1 && kernel->geometry.tile.kr > 2;
 #else
     (void)kernel;
     return false;
