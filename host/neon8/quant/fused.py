@@ -19,8 +19,8 @@ ORIGIN = 3 << 22
 """12582912, which accumulators begin at: in the middle of the SPAN whole numbers that
 are neighbours in float32."""
 SPAN = 1 << 23
-MOST_RESULT = 32638 - 128
-"""Below this are results before clamp and zero point, so that 16 bits hold them."""
+MOST_RESULT = 32638 * 127 // 128
+"""Below this are the ends of acc'' M: then (|B| + 128 P + 128 N) M is below 32638."""
 NEAR = 128
 """So many neighbours of a multiplier are tried on each side: 1.5e-5 of it."""
 STEPS: tuple[Int32Array, ...] = (
@@ -159,23 +159,19 @@ def prove(multiplier: FloatArray, channels: Channels) -> Proof:
     fits = (first <= last) & (x >= 0) & (x < SPAN - (chosen.high - chosen.low))
     b, c = np.zeros((2, len(multiplier)), np.int64)
     b[some] = begin + x
-    c[some] = ORIGIN + channels.zero_point + (last - (ORIGIN + b[some]) * m) // one
+    c[some] = ORIGIN + channels.zero_point - ((ORIGIN + b[some]) * m - first) // one
     holds[some] = fits & (c[some] != 0)
     return Proof(b=b, c=c, holds=holds)
 
 
 def interval(multiplier: FloatArray, channels: Channels) -> Interval:
-    """Between which e, (O,) each, ends excluded, rne(acc'' M + e) is that of (5).
-
-    Exact.  Where an end is anywhere, it is so that they are 2 apart.
-    """
+    """The exact ends, (O,), between which e is in (5d), they themselves excluded."""
     lower, upper = np.empty((2, len(multiplier)))
     rows = AT_ONCE // len(MIDDLES)
     for begin in range(0, len(multiplier), rows):
         at = slice(begin, begin + rows)
         lower[at], upper[at] = _interval(multiplier[at], channels.at(at))
-    lower = np.where(np.isinf(lower), np.where(np.isinf(upper), -1, upper - 2), lower)
-    return lower, np.where(np.isinf(upper), lower + 2, upper)
+    return lower, upper
 
 
 def _interval(multiplier: FloatArray, channels: Channels) -> Interval:
@@ -187,8 +183,9 @@ def _interval(multiplier: FloatArray, channels: Channels) -> Interval:
         .astype(np.float64)
         for acc in (channels.low, channels.high)
     )
-    lower = np.where(first > floor, first - 0.5 - channels.low * step, -np.inf)
-    upper = np.where(last < ceiling, last + 0.5 - channels.high * step, np.inf)
+    lower = np.where(first > floor, first - 0.5 - channels.low * step, -step)
+    upper = np.where(last < ceiling, last + 0.5 - channels.high * step, step)
+    lower, upper = np.maximum(lower, -step), np.minimum(upper, step)
     # The least accumulator that gives each k > 0.  The quotient is at most 2^23 and, if
     # not whole, further from whole numbers than it is rounded.
     middles = MIDDLES[: max(-floor, ceiling, 0), None]
