@@ -246,12 +246,18 @@ static void apply(const struct function *f, float *out, const float *in, size_t 
 void n8_run_unary(const struct n8_session *session, const struct n8_step *step, size_t begin,
                   size_t end, void *scratch) {
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    const struct function *f = step->packed;
+    const bool sigmoid = f->size == 2 && f->names[1] == N8_FUNCTION_SIGMOID;
     for (size_t p = begin; p < end; p += stretch.pixels) {
         const float *in = n8_in_pixel(session, step, 0, p);
         float *out = n8_out_pixel(session, step, p);
+        if (sigmoid) {
+            n8_sigmoid_floats(out, in, stretch.count);
+            continue;
+        }
         for (size_t i = 0; i < stretch.count; i += BLOCK) {
             const size_t left = stretch.count - i;
-            apply(step->packed, out + i, in + i, n8_smaller(left, BLOCK), scratch);
+            apply(f, out + i, in + i, n8_smaller(left, BLOCK), scratch);
         }
     }
 }

@@ -18,7 +18,7 @@ enum { LANES = 8 };
 #define EACH _Pragma("GCC unroll 8") for (size_t i = 0; i < LANES; i++)
 
 // Whether no magnitude exceeds `most`; false where there is a NaN.
-static bool all_within(const double *x, double most) {
+static __attribute__((noinline)) bool all_within(const double *x, double most) {
     uint64_t limit, beyond = 0; // magnitudes are in the order of their bits
     memcpy(&limit, &most, sizeof limit);
     EACH {
@@ -62,7 +62,8 @@ static inline double exp_of(const struct powers *p, size_t i) {
     return (p->series[i] * p->r[i] + 1.0) * p->power[i];
 }
 
-static void one_by_one(double *x, double (*function)(double)) {
+// What is rare, once in the library.
+static __attribute__((noinline)) void one_by_one(double *x, double (*function)(double)) {
     for (size_t i = 0; i < LANES; i++)
         x[i] = function(x[i]);
 }
@@ -101,7 +102,7 @@ static void tanh_block(double *x) {
 }
 
 // A block by itself where fewer values are left.
-static inline void each_block(double *x, size_t count, void (*block)(double *)) {
+static __attribute__((noinline)) void each_block(double *x, size_t count, void (*block)(double *)) {
     for (; count >= LANES; count -= LANES, x += LANES)
         block(x);
     if (count > 0) {
@@ -140,4 +141,92 @@ void n8_to_float_all(float *restrict out, const double *restrict in, size_t coun
     }
     for (size_t i = 0; i < count; i++)
         out[i] = n8_one_nan((float)in[i]);
+}
+
+// Two or four values, for which compilers take vector operations if there are any.
+typedef double pair __attribute__((vector_size(16)));
+typedef uint64_t words __attribute__((vector_size(16)));
+typedef uint32_t halves __attribute__((vector_size(16)));
+
+#define EACH_PAIR _Pragma("GCC unroll 4") for (size_t i = 0; i < LANES / 2; i++)
+
+static inline pair pair_at(const double *values, size_t i) {
+    pair found;
+    memcpy(&found, values + 2 * i, sizeof found);
+    return found;
+}
+
+// Not 0 where a magnitude exceeds 80, or there is a NaN.
+static inline words beyond_80(const float *x) {
+    words beyond = {0}; // magnitudes are in the order of their bits
+    for (size_t i = 0; i < LANES; i += 4) {
+        halves bits;
+        memcpy(&bits, x + i, sizeof bits);
+        beyond |= (words)((bits & INT32_MAX) > 0x42a00000);
+    }
+    return beyond;
+}
+
+// Less than (15), where it is enough to know which float a sigmoid is nearest to: of e^-x the terms
+// up to r^9 / 9!, and a quotient of floats that a step of Newton's method betters. What is left out
+// is below 2^-36 of the result, for |r| <= ln 2 / 2, and what is rounded otherwise below 2^-44:
+// together less than `unsure` units in the last place of a double. False where a value is so near
+// to the middle of two floats, or so large, that this does not decide.
+static bool sigmoid_quickly(float *restrict out, const float *restrict in) {
+    enum { TERMS = 9 };
+    const uint64_t unsure = 1 << 17, middle = 1 << 28, between = (1 << 29) - 1;
+    const double magic = 6755399441055744.0;
+    pair r[LANES / 2], sum[LANES / 2];
+    words power[LANES / 2], wrong = beyond_80(in);
+    double values[LANES];
+    float quotients[LANES];
+    EACH values[i] = (double)in[i];
+    EACH_PAIR {
+        const pair x = pair_at(values, i);
+        const pair shifted = magic - x * 1.4426950408889634;
+        const pair k = shifted - magic;
+        r[i] = (x + k * N8_LN2_HIGH) + k * N8_LN2_LOW; // e^-x = 2^k * e^-r
+        power[i] = (words)shifted << 52;
+        sum[i] = (pair){0} + n8_exp_coefficients[TERMS];
+    }
+#pragma GCC unroll 9
+    for (size_t j = TERMS; j > 0; j--) {
+        EACH_PAIR sum[i] = n8_exp_coefficients[j - 1] - sum[i] * r[i];
+    }
+    EACH_PAIR {
+        sum[i] = (pair)((words)sum[i] + power[i]) + 1.0;
+        memcpy(&values[2 * i], &sum[i], sizeof sum[i]);
+    }
+    EACH quotients[i] = 1.0f / (float)values[i];
+    EACH values[i] = (double)quotients[i];
+    EACH_PAIR {
+        const pair about = pair_at(values, i);
+        const pair y = about * (2.0 - sum[i] * about);
+        wrong |= (words)((((words)y - (middle - unsure)) & between) < 2 * unsure);
+        memcpy(&values[2 * i], &y, sizeof y);
+    }
+    EACH out[i] = (float)values[i];
+    return (wrong[0] | wrong[1]) == 0;
+}
+
+static void sigmoid_floats(float *out, const float *in) {
+    float y[LANES];
+    if (!sigmoid_quickly(y, in)) {
+        double x[LANES];
+        n8_to_double_all(x, in, LANES);
+        sigmoid_block(x);
+        n8_to_float_all(y, x, LANES);
+    }
+    memcpy(out, y, sizeof y);
+}
+
+void n8_sigmoid_floats(float *out, const float *in, size_t count) {
+    for (; count >= LANES; count -= LANES, in += LANES, out += LANES)
+        sigmoid_floats(out, in);
+    if (count > 0) {
+        float last[LANES] = {0};
+        memcpy(last, in, count * sizeof *in);
+        sigmoid_floats(last, last);
+        memcpy(out, last, count * sizeof *out);
+    }
 }

@@ -131,6 +131,9 @@ void n8_to_float_all(float *restrict out, const double *restrict in, size_t coun
 void n8_exp_all(double *x, size_t count);
 void n8_sigmoid_all(double *x, size_t count);
 void n8_tanh_all(double *x, size_t count);
+
+// The floats that n8_sigmoid gives; `out` may be `in`.
+void n8_sigmoid_floats(float *out, const float *in, size_t count);
 #pragma GCC visibility pop
 
 // 2 / sqrt(pi) e^(-x^2) times the sum over n of 2^n x^(2n + 1) / (1 * 3 * ... * (2n + 1)): all

@@ -3,6 +3,7 @@
 // (15): every bit of the elementary functions, as digests over many arguments. The same
 // arguments and digests are in tests/host/quant/test_elementary.py, which makes them with numpy.
 #include "ref/elementary.h"
+#include "ref/floats.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,8 +58,44 @@ static bool same_at_once(size_t row) {
     return true;
 }
 
+// Whether sigmoids of floats, in place, are those of doubles, rounded: of values whose sigmoid is
+// almost in the middle of two floats, which a quicker way takes for the wrong one, of limits and of
+// any floats.
+static bool same_floats(void) {
+    enum { MANY = 40, ROUNDS = 4000 };
+    static const float hard[] = {
+        0x1.2cp-17f,      0x1.44d06cp-2f,  0x1.568a2ep-2f,  0x1.5735f8p-2f, 0x1.5e3b02p-2f, 80.0f,
+        0x1.400002p+6f,   -80.0f,          -0x1.400002p+6f, -87.4f,         -104.0f,        710.0f,
+        -(float)INFINITY, (float)INFINITY, -0.0f,           (float)NAN,
+    };
+    uint64_t state = 3;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        float one[MANY], all[MANY];
+        const size_t count = round % (MANY + 1);
+        for (size_t i = 0; i < count; i++) {
+            state = state * 6364136223846793005 + 1442695040888963407;
+            const uint32_t bits = (uint32_t)(state >> 32);
+            if (round % 4 == 0) {
+                memcpy(&all[i], &bits, sizeof bits);
+            } else {
+                all[i] = round % 4 == 1 ? hard[bits % (sizeof hard / sizeof hard[0])]
+                                        : ((float)bits - 0x1p31f) * 0x1p-26f;
+            }
+            one[i] = n8_one_nan((float)n8_sigmoid((double)all[i]));
+        }
+        n8_sigmoid_floats(all, all, count);
+        if (memcmp(one, all, count * sizeof *one) != 0)
+            return false;
+    }
+    return true;
+}
+
 int main(void) {
     int failures = 0;
+    if (!same_floats()) {
+        puts("sigmoid: another result for floats");
+        failures++;
+    }
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         uint64_t state = 1, digest = 0;
         for (int i = 0; i < ARGUMENTS; i++) {
