@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tutorial "From PC to board", command by command, on a board that sshd makes."""
 
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 from boards import ssh_board, sshd
-from digits import split
+from tutorials import checkout, followed
 
 __all__ = ["ssh_board", "sshd"]
 
@@ -37,22 +30,9 @@ of_a_board() {
 """
 
 
-@pytest.fixture
-def checkout(tmp_path):
-    """A folder with what a checkout has after the first tutorial."""
-    folder = tmp_path / "checkout"
-    for place in ("build/demo", "build/tutorial"):
-        (folder / place).mkdir(parents=True)
-    for name in ("cross", "tests"):
-        (folder / name).symlink_to(ROOT / name)
-    learned, unseen = split()
-    np.savez(folder / "build/demo/calib.npz", x=learned.x, y=learned.y)
-    np.savez(folder / "build/demo/test.npz", x=unseen.x, y=unseen.y)
-    return folder
-
-
-def test_from_pc_to_board(checkout, ssh_board):
-    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+def test_from_pc_to_board(tmp_path, ssh_board):
+    folder = checkout(tmp_path / "checkout", "cross", "tests")
+    (folder / "build/tutorial").mkdir()
     # The step before the tests made it; here it must only be a target.
     make = f'make() {{ command make -C {ROOT} -n "$@" >/dev/null; }}\n'
     # In the board's folder, and its program in the emulator.
@@ -61,24 +41,13 @@ def test_from_pc_to_board(checkout, ssh_board):
         "command=$(printf '%s' \"$command\" |\n"
         "    sed 's#[.]/digits#qemu-aarch64 ./digits#')"
     )
-    script = "".join(blocks).replace("neon8 profile", "of_a_board; neon8 profile")
-    done = subprocess.run(
-        ["bash", "-c", "set -eu\n" + make + CORE + BEFORE + script],
-        cwd=checkout,
-        env={
-            **os.environ,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT / "host"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
+    followed(
+        PAGE,
+        folder,
+        start="## 1",
+        before=make + CORE + BEFORE,
+        changed=lambda script: script.replace(
+            "neon8 profile", "of_a_board; neon8 profile"
+        ),
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    # What the page quotes is what was printed.
-    quoted = re.findall(r"\n\n((?:    .*\n)+)", PAGE[PAGE.index("## 1") :])
-    assert quoted
-    for lines in quoted:
-        for line in lines.splitlines():
-            assert line.strip() in done.stdout
-    assert (checkout / "build/tutorial/digits-build/libdigits.a").is_file()
+    assert (folder / "build/tutorial/digits-build/libdigits.a").is_file()
