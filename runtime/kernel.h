@@ -109,6 +109,8 @@
 //   channels       a multiple of 8, >= 8: the padded count
 //   bias, multiplier, slope   [channels rounded up to block], 16-byte aligned; the slopes are
 //                  finite, or `slope` is NULL
+//   start          NULL, or as `bias`, where `slope` is NULL: (5d) holds, for sums that begin with
+//                  `start` in place of `bias`, and with `addend`, as `multiplier`, as what is added
 //   block          of the kernel's row, a multiple of 8; for the C kernels, which serve any
 //   small          1: `slope` is NULL, and whatever the input, |acc''| < 2^22 and |v| < 32639; else
 //                  0
@@ -129,8 +131,10 @@
     WORD(DW_PIXELS, size_t, pixels)                                                                \
     WORD(DW_CHANNELS, size_t, channels)                                                            \
     WORD(DW_BIAS, const int32_t *, bias)                                                           \
+    WORD(DW_START, const int32_t *, start)                                                         \
     WORD(DW_MULTIPLIER, const float *, multiplier)                                                 \
     WORD(DW_SLOPE, const float *, slope)                                                           \
+    WORD(DW_ADDEND, const float *, addend)                                                         \
     WORD(DW_BLOCK, size_t, block)                                                                  \
     INT32(DW_SMALL, int32_t, small)                                                                \
     INT32(DW_ZERO_POINT, int32_t, zero_point)                                                      \

@@ -3,8 +3,9 @@
 // Depthwise convolution of int8 by 5x5 taps, of one row of outputs, as depthwise_s8.S:
 //
 //   acc''[p][c] = bias[c] + sum over y, x of rows[y][p * step + x * tap_stride + c] * w[y][x][c]
-//   v = fmul((float) acc''[p][c], multiplier[c]), leaky by slope[c] if there is one           (5b)
-//   out[p][c] = clamp(rne(v) + zero_point, lo, hi)                                             (5)
+//   out[p][c] = clamp(rne(fmul((float) acc''[p][c], multiplier[c])) + zero_point, lo, hi)      (5)
+//
+// by one fused multiply-add (5d). Layers where that is not proved are left to the kernel of any size.
 //
 //   void n8_depthwise_s8_dotprod_5x5s..(const struct n8_depthwise_args *args);
 //
@@ -18,17 +19,17 @@
 // The sums of the outputs that see a column lie in a ring: v16-v20 and v21-v25, or the first three
 // of each with stride 2. An output is complete with the column of its last taps.
 //
-// Bounds: sdot adds exact products to int32, which is proved by (12). fcvtns saturates to 32 bits,
-//   everything after it to 16 and then 8; NaN becomes 0.
+// Bounds: sdot adds exact products to int32, which is proved by (12). By (5d) results fit 16 bits;
+//   sqxtn saturates.
 // Registers: x0-x17; v27 a pixel of the last row, v29 and v30 indices, v15 temporary.
-// Stack: 112 bytes, d8-d15, then the zero point, lo and hi.
+// Stack: 80 bytes, d8-d15, then lo and hi.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
 #include "kernel.h"
 
         registers x, 0, args, row0, row1, row2, row3, row4, column, tap_stride
         // column: in bytes
-        registers x, 10, out, out_stride, weights, bias, multiplier, slope
+        registers x, 10, out, out_stride, weights, start, multiplier, addend
         registers x, 16, temp, channel
         registers w, 16, tempw, channelw
 left    .req x8                 // columns
@@ -56,7 +57,7 @@ left    .req x8                 // columns
 
         // An output's sums begin with its first column.
 .macro  begin   l, h
-        ldp     q\l, q\h, [bias]
+        ldp     q\l, q\h, [start]
 .endm
 
 .macro  upper   l, h, w_l, w_h
@@ -94,34 +95,26 @@ left    .req x8                 // columns
         // The last column of an output, which is requantized and stored, with that of others.
 .macro  finish  l, h, with0, with1, with2, with3, with4
         last    \l, \h, 12, 13
-        upper   \l, \h, 8, 9
-        ldp     q15, q27, [multiplier]
         \with0
-        scvtf   v\l\().4s, v\l\().4s
-        scvtf   v\h\().4s, v\h\().4s
+        ldr     q15, [multiplier]
+        upper   \l, \h, 8, 9
+        ldr     q27, [addend]
         \with1
-        fmul    v\l\().4s, v\l\().4s, v15.4s
-        fmul    v\h\().4s, v\h\().4s, v27.4s
-        cbz     slope, 2f
-        ldr     q15, [slope]
-        leaky   v15, v27, v15, v\l
-        ldr     q15, [slope, #16]
-        leaky   v15, v27, v15, v\h
-2:      ldp     q15, q27, [sp, #64]
         \with2
-        fcvtns  v\l\().4s, v\l\().4s
-        fcvtns  v\h\().4s, v\h\().4s
+        fmla    v27.4s, v\l\().4s, v15.4s
+        ldr     q15, [addend, #16]
+        ldr     q\l, [multiplier, #16]
         \with3
-        sqxtn   v\l\().4h, v\l\().4s
         \with4
         first_two
-        sqxtn2  v\l\().8h, v\h\().4s
-        sqadd   v\l\().8h, v\l\().8h, v15.8h
-        ldr     d15, [sp, #96]
-        sqxtn   v\l\().8b, v\l\().8h
-        smax    v\l\().8b, v\l\().8b, v27.8b
-        smin    v\l\().8b, v\l\().8b, v15.8b
-        st1     {v\l\().8b}, [out], out_stride
+        fmla    v15.4s, v\h\().4s, v\l\().4s
+        ldr     d\l, [sp, #64]
+        ldr     d\h, [sp, #72]
+        uzp1    v15.8h, v27.8h, v15.8h
+        sqxtn   v15.8b, v15.8h
+        smax    v15.8b, v15.8b, v\l\().8b
+        smin    v15.8b, v15.8b, v\h\().8b
+        st1     {v15.8b}, [out], out_stride
 .endm
 
         // A column that is the last one of output e and the first one of output a.
@@ -211,15 +204,18 @@ left    .req x8                 // columns
 
 .macro  depthwise5x5 kind
 func    n8_depthwise_s8_dotprod_5x5\kind, DOTPROD
-        enter   112, D8_TO_D15
+        ldr     start, [args, #N8_OFF_DW_START]
+        cbz     start, .Lany_\kind
+        enter   80, D8_TO_D15
         ldr     out_stride, [args, #N8_OFF_DW_OUT_STRIDE]
         ldr     tap_stride, [args, #N8_OFF_DW_TAP_STRIDE]
         ldr     weights, [args, #N8_OFF_DW_WEIGHTS]
-        ldp     bias, multiplier, [args, #N8_OFF_DW_BIAS]
-        ldr     slope, [args, #N8_OFF_DW_SLOPE]
-        load_limits v14, v15, v31, temp, N8_OFF_DW_ZERO_POINT, N8_OFF_DW_LO, N8_OFF_DW_HI
-        stp     q14, q15, [sp, #64]
-        str     q31, [sp, #96]
+        ldr     multiplier, [args, #N8_OFF_DW_MULTIPLIER]
+        ldr     addend, [args, #N8_OFF_DW_ADDEND]
+        // Low bytes of the int32 limits are the int8 limits.
+        spread  v14.8b, N8_OFF_DW_LO, temp
+        spread  v15.8b, N8_OFF_DW_HI, temp
+        stp     d14, d15, [sp, #64]
         mov     channelw, #0x0404
         movk    channelw, #0x0104, lsl #16
         indices 29, 0x10030201
@@ -249,17 +245,17 @@ func    n8_depthwise_s8_dotprod_5x5\kind, DOTPROD
 
 .Lnext_\kind:
         add     weights, weights, #200
-        add     bias, bias, #32
+        add     start, start, #32
         add     multiplier, multiplier, #32
-        add     temp, slope, #32
-        cmp     slope, #0
-        csel    slope, xzr, temp, eq
+        add     addend, addend, #32
         add     channel, channel, #8
         ldr     temp, [args, #N8_OFF_DW_CHANNELS]
         cmp     channel, temp
         b.lo    .Lchannels_\kind
-        leave   112, D8_TO_D15
+        leave   80, D8_TO_D15
         ret
+.Lany_\kind:
+        b       n8_depthwise_s8_neon
 endfunc n8_depthwise_s8_dotprod_5x5\kind
 .endm
 

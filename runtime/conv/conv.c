@@ -175,8 +175,10 @@ static bool converts(const struct n8_conv_row *row) {
 static bool fuses(const struct n8_conv *conv) {
 #ifdef __aarch64__
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    return conv->algorithm == N8_ALGORITHM_igemm && conv->row->level >= N8_ISA_NEON &&
-           conv->row->tile.mr > 1 && conv->row->tile.kr > 2 && e->type == N8_TYPE_S8 &&
+    const bool known =
+        conv->algorithm == N8_ALGORITHM_depthwise ||
+        (conv->algorithm == N8_ALGORITHM_igemm && conv->row->tile.mr > 1 && conv->row->tile.kr > 2);
+    return known && conv->row->level >= N8_ISA_NEON && e->type == N8_TYPE_S8 &&
            e->residual_scale == 0.0f && e->slope == NULL && !conv->accumulates && !conv->passing;
 #else
     (void)conv;

@@ -76,8 +76,9 @@ static struct sides igemm_sides(const struct n8_tile *tile, struct igemm_size si
 static bool fuses(const struct kernel *kernel) {
 #ifdef __aarch64__
     return strcmp(kernel->suffix, "c") != 0 && strcmp(kernel->suffix, "vector") != 0 &&
-           ends_with(kernel->slot, "igemm_s8_s8") && !n8_is_winograd(&kernel->geometry.tile) &&
-           kernel->geometry.tile.mr > 1 && kernel->geometry.tile.kr > 2;
+           (strstr(kernel->slot, "depthwise") != NULL ||
+            (ends_with(kernel->slot, "igemm_s8_s8") && !n8_is_winograd(&kernel->geometry.tile) &&
+             kernel->geometry.tile.mr > 1 && kernel->geometry.tile.kr > 2));
 #else
     (void)kernel;
     return false;
@@ -290,6 +291,16 @@ struct depthwise_size {
     size_t pixels, channels, height, width, stride, dilation;
 };
 
+static struct sides depthwise_sides(size_t block, size_t taps, const int8_t *weights, size_t n) {
+    struct sides all = {0};
+    for (size_t t = 0; t < taps; t++) {
+        const int8_t w = weights[(n / block * taps + t) * block + n % block];
+        all.above += w > 0 ? w : 0;
+        all.below -= w < 0 ? w : 0;
+    }
+    return all;
+}
+
 static struct test_case depthwise_case(struct context *context, struct depthwise_size size) {
     struct rng *rng = &context->rng;
     const int pattern = (int)rng_below(rng, DATA_PATTERNS);
@@ -333,6 +344,16 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     for (size_t c = 0; small && c < padded; c++)
         data_small(rng, pattern, &bias[c], &multiplier[c], 1 << 22, (int32_t)(taps * 128 * 128),
                    0.0f);
+    const struct n8_conv2d_epilogue e = {
+        .zero_point = range.zero_point, .lo = range.lo, .hi = range.hi};
+    int32_t *start = guard_place(rng, REGION_START, padded * sizeof *start);
+    float *addend = guard_place(rng, REGION_BIAS_F32, padded * sizeof *addend);
+    const bool fused = small && fuses(context->kernel) && rng_below(rng, 4) != 0;
+    for (size_t c = 0; fused && c < padded; c++) {
+        multiplier[c] = rng_below(rng, 2) ? multiplier[c] / 128.0f : multiplier[c];
+        fuse_channel(depthwise_sides(block, taps, weights, c), &e, bias[c], &multiplier[c],
+                     &start[c], &addend[c]);
+    }
 
     int8_t *out = guard_place(rng, REGION_OUT, out_size);
     struct n8_depthwise_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
@@ -347,8 +368,10 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
         .pixels = size.pixels,
         .channels = channels,
         .bias = bias,
+        .start = fused ? start : NULL,
         .multiplier = multiplier,
         .slope = slope,
+        .addend = addend,
         .block = context->kernel->geometry.block,
         .small = small,
         .zero_point = range.zero_point,
@@ -365,9 +388,9 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     test.call = (struct call){.signature = SIGNATURE_DEPTHWISE, .x = {(uintptr_t)args}};
     snprintf(test.text, sizeof test.text,
              "pixels=%zu channels=%zu kernel=%zux%zu stride=%zu dilation=%zu pattern=%d slope=%d "
-             "small=%d rows=%d apart=%zu left=%d right=%d",
+             "small=%d fused=%d rows=%d apart=%zu left=%d right=%d",
              size.pixels, channels, size.height, size.width, size.stride, size.dilation, pattern,
-             args->slope != NULL, args->small, outputs, out_row_stride, left, right);
+             args->slope != NULL, args->small, fused, outputs, out_row_stride, left, right);
     return test;
 }
 
