@@ -232,7 +232,6 @@ static void copy_unit(struct n8_igemm_rows *it, const int8_t *image) {
     }
     const size_t count = it->at.count, end = n8_pieces(count, mr) * mr;
     const int8_t **table = it->table, *window = it->windows;
-#pragma GCC unroll 4
     for (size_t p = 0; p < count; p++, window += conv->igemm.window) {
         table[p] = window;
     }

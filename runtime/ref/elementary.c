@@ -209,24 +209,21 @@ static bool sigmoid_quickly(float *restrict out, const float *restrict in) {
     return (wrong[0] | wrong[1]) == 0;
 }
 
-static void sigmoid_floats(float *out, const float *in) {
-    float y[LANES];
-    if (!sigmoid_quickly(y, in)) {
-        double x[LANES];
-        n8_to_double_all(x, in, LANES);
-        sigmoid_block(x);
-        n8_to_float_all(y, x, LANES);
-    }
-    memcpy(out, y, sizeof y);
+static __attribute__((noinline)) void sigmoid_in_full(float *out, const float *in, size_t count) {
+    double x[LANES];
+    n8_to_double_all(x, in, count);
+    n8_sigmoid_all(x, count);
+    n8_to_float_all(out, x, count);
 }
 
 void n8_sigmoid_floats(float *out, const float *in, size_t count) {
-    for (; count >= LANES; count -= LANES, in += LANES, out += LANES)
-        sigmoid_floats(out, in);
-    if (count > 0) {
-        float last[LANES] = {0};
-        memcpy(last, in, count * sizeof *in);
-        sigmoid_floats(last, last);
-        memcpy(out, last, count * sizeof *out);
+    for (; count >= LANES; count -= LANES, in += LANES, out += LANES) {
+        float y[LANES];
+        if (sigmoid_quickly(y, in)) {
+            memcpy(out, y, sizeof y);
+        } else {
+            sigmoid_in_full(out, in, LANES);
+        }
     }
+    sigmoid_in_full(out, in, count);
 }
