@@ -584,16 +584,12 @@ biasesq .req q9
 #define FLOATS  3       // stores floats; bit 2: whether lo and hi clamp
 #define GROUPS  8       // sums by groups, for the Cortex-A53
 #define WORDS   0x13    // stores the sums
-#define START   0x20    // there is a start (5d)
+#define START   0x20    // the channels have a start (5d)
 
 func    n8_igemm_s8_s8_neon_4x4
         mov     tmp0, #0
 .Lkind:
         enter   144, SAVED
-        ldr     tmp2, [args, #N8_OFF_IG_START]
-        cmp     tmp2, #0
-        cset    tmp2, ne
-        orr     tmp0, tmp0, tmp2, lsl #5
         ldp     w10, w12, [args, #N8_OFF_IG_LO]
         add     w10, w10, #128
         eor     w12, w12, #127
@@ -631,6 +627,12 @@ func    n8_igemm_s8_s8_neon_4x4
         csel    tmp1, tmp0, offset, eq
         add     out, out, tmp1
         add     residual, residual, tmp0
+        ldr     tmp0, [args, #N8_OFF_IG_START]
+        and     kind, kind, #~START
+        cbz     tmp0, 11f
+        ldr     w8, [tmp0, offset]
+        cbz     w8, 11f
+        orr     kind, kind, #START
 
         // One tile of pixels.
 11:     ldr     taps_left, [args, #N8_OFF_IG_TAPS]

@@ -46,7 +46,7 @@
 zero_point .req w28
         // zero_point: its lowest bit; bits 1 and 2: whether lo and hi clamp; bits 3 to 6: kind; bit
         // 7: values are small; bit 8: and sums begin with the bits of 1.5 * 2^23; bit 9: values are
-        // small, and s8_s8; bit 10: there is a start; bit 31: and the tile is full. For cores that issue in order: after, where
+        // small, and s8_s8; bit 10: the channels have a start; bit 31: and the tile is full. For cores that issue in order: after, where
         // weights go on after this tile; upper, of halves of weights; by16, 16
 kind    .req w6                 // of a kernel as it begins
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
@@ -1856,10 +1856,6 @@ func    n8_igemm_s8_s8_\name, \march
         csel    w7, w7, wzr, eq
         tst     kind, #ORDERED
         csel    w8, w7, wzr, eq
-        ldr     weights, [args, #N8_OFF_IG_START]
-        cmp     weights, #0
-        csel    w8, w8, wzr, eq
-        cset    w9, ne
         tst     zero_point, #1
         csel    w4, zero_point, wzr, eq
         mul     w5, w8, w3
@@ -1885,7 +1881,6 @@ func    n8_igemm_s8_s8_\name, \march
         ccmp    w2, #0, #0, ne
         cset    w1, eq
         bfi     zero_point, w1, #9, #1
-        bfi     zero_point, w9, #10, #1
         stp     q0, q1, [sp, #MAGIC]
         stp     q2, q3, [sp, #ZERO_POINT]
         stp     q4, q5, [sp, #HI]
@@ -1900,8 +1895,14 @@ func    n8_igemm_s8_s8_\name, \march
         ldr     ptr0, [args, #N8_OFF_IG_BIAS]
         ldr     ptr1, [args, #N8_OFF_IG_START]
         ldr     q4, [sp, #START]
-        cmp     ptr1, #0
-        csel    ptr0, ptr0, ptr1, eq
+        and     zero_point, zero_point, #0xfffffbff
+        cbz     ptr1, .Lbegin\@
+        ldr     w3, [ptr1, offset]
+        cbz     w3, .Lbegin\@
+        mov     ptr0, ptr1
+        movi    v4.4s, #0
+        orr     zero_point, zero_point, #0x400
+.Lbegin\@:
         add     ptr0, ptr0, offset
     .ifc \rows, packed
         ld1r    {v0.2d}, [ptr0], #8

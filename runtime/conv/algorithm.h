@@ -84,9 +84,10 @@ void n8_conv_output(const struct n8_conv *conv, const struct n8_conv_io *io,
 bool n8_fuse_channel(float multiplier, int32_t bias, int64_t above, int64_t below,
                      const struct n8_conv2d_epilogue *e, int32_t *start, float *addend);
 
-// The same of all channels of packed arrays, into others of that layout; false where it holds not
-// for all of them.
-bool n8_conv_fuse(const struct n8_conv *conv, const int8_t *weights, int32_t *start, float *addend);
+// The same of packed arrays, into others of that layout. A panel of so many channels that are not
+// all proved starts with 0; how many do.
+size_t n8_conv_fuse(const struct n8_conv *conv, const int8_t *weights, size_t panel, int32_t *start,
+                    float *addend);
 
 // Whether the tiles of a kernel of (23) may run on from one row of outputs into the next.
 static inline bool n8_winograd_runs_on(const struct n8_tile *tile,

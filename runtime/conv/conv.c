@@ -208,10 +208,13 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_c
     e->bias_f32 = pack_array(conv, e->bias_f32, next + 2 * array, sizeof *e->bias_f32);
     if (e->slope != NULL) {
         e->slope = pack_array(conv, e->slope, next + 3 * array, sizeof *e->slope);
-    } else if (fuses(conv) && proof->small_results) { // whose other arrays nobody needs
+    } else if (fuses(conv)) { // whose other arrays nobody needs
         int32_t *start = (int32_t *)(void *)(next + 3 * array);
         float *addend = (float *)(void *)(next + 2 * array);
-        conv->start = n8_conv_fuse(conv, weights, start, addend) ? start : NULL;
+        const size_t panel = conv->row->tile.nr;
+        const bool all = n8_conv_fuse(conv, weights, panel, start, addend) == 0;
+        // Tiles that go on at the next panel begin as those of this one.
+        conv->start = all || !(converts(conv->row) && conv->small) ? start : NULL;
     }
 }
 

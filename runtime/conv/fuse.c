@@ -9,6 +9,7 @@ enum {
     MIDDLE = 3 << 22, // 1.5 * 2^23, a float32 between whose neighbours lies 1
     MIDDLE_BITS = 0x4b400000,
     HALF = 1 << 22, // what may be added to it and taken from it
+    LARGE = 32638,  // results that 16 bits may not hold with a zero point
 };
 #define NONE     UINT64_MAX
 #define ROUNDING 0x1p-17 // of a float32 product below 256, at most
@@ -80,7 +81,9 @@ bool n8_fuse_channel(float multiplier, int32_t bias, int64_t above, int64_t belo
                      const struct n8_conv2d_epilogue *e, int32_t *start, float *addend) {
     const int64_t most = bias + 127 * above + 128 * below;
     const int64_t least = bias - 128 * above - 127 * below;
-    if (least <= -2 * HALF || most >= 2 * HALF || most - least >= 2 * HALF) {
+    const double farthest = (double)(most > -least ? most : -least);
+    if (farthest * (double)multiplier >= LARGE || least <= -2 * HALF || most >= 2 * HALF ||
+        most - least >= 2 * HALF) {
         return false;
     }
     *start = MIDDLE_BITS + bias;
@@ -136,20 +139,27 @@ static void sum_weights(const int8_t *weights, size_t count, int64_t *above, int
     }
 }
 
-bool n8_conv_fuse(const struct n8_conv *conv, const int8_t *weights, int32_t *start,
-                  float *addend) {
+size_t n8_conv_fuse(const struct n8_conv *conv, const int8_t *weights, size_t panel, int32_t *start,
+                    float *addend) {
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const size_t each = (size_t)conv->shape.out_channels / conv->groups;
+    const size_t channels = (size_t)conv->shape.out_channels, each = channels / conv->groups;
     const size_t count = (size_t)conv->shape.kernel_height * (size_t)conv->shape.kernel_width *
                          (size_t)(conv->shape.in_channels / conv->shape.groups);
-    for (size_t n = 0; n < (size_t)conv->shape.out_channels; n++, weights += count) {
-        const size_t entry = n / each * conv->group_entries + n % each;
-        int64_t above, below;
-        sum_weights(weights, count, &above, &below);
-        if (!n8_fuse_channel(e->multiplier[entry], e->bias[entry], above, below, e, &start[entry],
-                             &addend[entry])) {
-            return false;
+    size_t without = 0;
+    for (size_t n = 0; n < channels;) {
+        const size_t some = n8_smaller(panel, each - n % each);
+        const size_t first = n / each * conv->group_entries + n % each;
+        bool fuses = true;
+        for (size_t i = 0; i < some && fuses; i++) {
+            const size_t at = first + i;
+            int64_t above, below;
+            sum_weights(weights + (n + i) * count, count, &above, &below);
+            fuses = n8_fuse_channel(e->multiplier[at], e->bias[at], above, below, e, &start[at],
+                                    &addend[at]);
         }
+        start[first] = fuses ? start[first] : 0;
+        without += !fuses;
+        n += some;
     }
-    return true;
+    return without;
 }
