@@ -411,6 +411,23 @@
     INT32(NO_LO, int32_t, lo)                                                                      \
     INT32(NO_HI, int32_t, hi)
 
+// (18) over the channels of one pixel: S of channel c is the sum over c - reach .. c + reach.
+//
+//   out            exactly `channels` values
+//   in             [channels], with `reach` zero points before and after them, and 8 bytes that may
+//                  be read after those
+//   numbers        bias > 0, factor >= 0, beta >= 0
+#define N8_LRN_ARGS(WORD, INT32)                                                                   \
+    WORD(LR_OUT, int8_t *, out)                                                                    \
+    WORD(LR_IN, const int8_t *, in)                                                                \
+    WORD(LR_CHANNELS, size_t, channels)                                                            \
+    WORD(LR_REACH, size_t, reach)                                                                  \
+    WORD(LR_NUMBERS, const struct n8_lrn_numbers *, numbers)                                       \
+    INT32(LR_IN_ZERO_POINT, int32_t, in_zero_point)                                                \
+    INT32(LR_ZERO_POINT, int32_t, zero_point)                                                      \
+    INT32(LR_LO, int32_t, lo)                                                                      \
+    INT32(LR_HI, int32_t, hi)
+
 // All of them: the struct n8_<name>_args and the type n8_<name>_fn of its kernels.
 #define N8_ALL_ARGS(X)                                                                             \
     X(igemm, N8_IGEMM_ARGS)                                                                        \
@@ -424,6 +441,7 @@
     X(depthwise_s16, N8_DEPTHWISE_S16_ARGS)                                                        \
     X(interpolate, N8_INTERPOLATE_ARGS)                                                            \
     X(normalize, N8_NORMALIZE_ARGS)                                                                \
+    X(lrn, N8_LRN_ARGS)                                                                            \
     X(pool, N8_POOL_ARGS)                                                                          \
     X(blend, N8_BLEND_ARGS)
 
@@ -493,6 +511,12 @@ struct n8_tile {
 // beyond them is read, and the plan of the memory relies on that.
 enum { N8_MAX_MR = 16, N8_MAX_NR = 64, N8_MAX_STEP = 16 };
 
+// What (18) computes with: factor = alpha / n * (scale_in * scale_in), multiplier = scale_in /
+// scale_out.
+struct n8_lrn_numbers {
+    double bias, factor, beta, multiplier;
+};
+
 #define N8_FIELD(offset, type, member) type member;
 #define N8_STRUCT(name, FIELDS)                                                                    \
     struct n8_##name##_args {                                                                      \
@@ -559,17 +583,6 @@ typedef void n8_table_fn(int8_t *out, size_t out_stride, const int8_t *in, size_
 // The same of 8 columns, of which each has a table: tables[i][in[p * in_stride + i] + 128], i < 8.
 typedef void n8_tables_fn(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
                           size_t pixels, const int8_t *const *tables);
-
-// (18) over the channels of one pixel: S of channel c is the sum over channels c - reach .. c +
-// reach, both included, as far as there are any.
-struct n8_lrn_args {
-    int8_t *out;
-    const int8_t *in;
-    size_t channels, reach;
-    double bias, factor, beta, multiplier; // bias > 0, factor >= 0, beta >= 0
-    int32_t in_zero_point, zero_point, lo, hi;
-};
-typedef void n8_lrn_fn(const struct n8_lrn_args *args);
 
 // out[p][c] = clamp(rne(leaky(fadd(fmul((float)(in[p][c] - in_zero_point), multiplier[c]),
 // offset[c]))) + zero_point, lo, hi), NaN as 0: the second half of (19).

@@ -33,6 +33,13 @@
     .endr
 .endm
 
+// A function in C.
+#ifdef __APPLE__
+#define C_NAME(name)    _##name
+#else
+#define C_NAME(name)    name
+#endif
+
 // What functions of a level may use: its march in runtime/levels.inc.
 #define NEON    armv8-a
 #define DOTPROD armv8.2-a+dotprod

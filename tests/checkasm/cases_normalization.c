@@ -3,7 +3,9 @@
 // Kernels that normalize channels.
 #include "checkasm.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { CASES = 800, MOST_CHANNELS = 68 };
 
@@ -54,33 +56,52 @@ void cases_n8_affine_fn(struct context *context) {
 }
 
 void cases_n8_lrn_fn(struct context *context) {
-    static const double betas[] = {0.75, 0.5, 1.0, 0.0, 0.6, 2.5};
+    static const double betas[] = {0.75, 0.75, 0.75, 0.75, 0.5, 1.0, 0.0, 0.6, 2.5};
+    static const double factors[] = {1e-3, 1e-4, 1e-4, 1e-7, 1e-9, 0.0, 1e36, 1e60};
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {
         const size_t channels = step == CASES ? 4000 : 1 + (size_t)step % MOST_CHANNELS;
+        const size_t reach =
+            rng_below(rng, 8) ? rng_below(rng, 4) : rng_below(rng, (uint32_t)channels + 1);
+        const int32_t zero_point = rng_range(rng, -128, 127);
         const struct range range = data_range(rng, true);
         int8_t *out = guard_place(rng, REGION_OUT, channels);
-        int8_t *in = guard_place(rng, REGION_IN, channels);
-        rng_bytes(rng, in, channels);
+        int8_t *row = guard_place(rng, REGION_IN, channels + 2 * reach + 8);
+        memset(row, zero_point, channels + 2 * reach);
+        rng_bytes(rng, row + reach, channels);
+        struct n8_lrn_numbers *numbers = guard_place(rng, REGION_MULTIPLIER, sizeof *numbers);
+        *numbers = (struct n8_lrn_numbers){
+            .bias = rng_below(rng, 2) ? 1.0 : (double)rng_float(rng, 0.001f, 3.0f),
+            .factor = factors[rng_below(rng, sizeof factors / sizeof factors[0])],
+            .beta = betas[rng_below(rng, sizeof betas / sizeof betas[0])],
+            .multiplier = (double)rng_float(rng, 0.01f, 4.0f),
+        };
+        numbers->factor *= (double)rng_float(rng, 0.1f, 10.0f);
+        if (rng_below(rng, 16) == 0)
+            numbers->multiplier = 1e60;
+        if (rng_below(rng, 2)) { // one value, nearly halfway between two integers
+            memset(row, zero_point, channels + 2 * reach);
+            row[reach + rng_below(rng, (uint32_t)channels)] = (int8_t)rng_next(rng);
+            numbers->factor = 0.0;
+            numbers->multiplier = 0.5 * pow(numbers->bias, numbers->beta) *
+                                  (1.0 + (double)rng_float(rng, -2e-7f, 2e-7f));
+        }
         struct n8_lrn_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
         *args = (struct n8_lrn_args){
             .out = out,
-            .in = in,
+            .in = row + reach,
             .channels = channels,
-            .reach = rng_below(rng, 8) ? rng_below(rng, 4) : 1000,
-            .bias = rng_below(rng, 2) ? 1.0 : (double)rng_float(rng, 0.001f, 3.0f),
-            .factor = rng_below(rng, 2) ? (double)rng_float(rng, 0.0f, 1e-3f) : 0.0,
-            .beta = betas[rng_below(rng, sizeof betas / sizeof betas[0])],
-            .multiplier = rng_below(rng, 2) ? 0.5 : (double)rng_float(rng, 0.01f, 4.0f),
-            .in_zero_point = rng_range(rng, -128, 127),
+            .reach = reach,
+            .numbers = numbers,
+            .in_zero_point = zero_point,
             .zero_point = range.zero_point,
             .lo = range.lo,
             .hi = range.hi,
         };
         struct test_case test = {.out = (uint8_t *)out, .out_size = channels};
         test.call = (struct call){.signature = SIGNATURE_LRN, .x = {(uintptr_t)args}};
-        snprintf(test.text, sizeof test.text, "channels=%zu reach=%zu beta=%g", channels,
-                 args->reach, args->beta);
+        snprintf(test.text, sizeof test.text, "channels=%zu reach=%zu beta=%g factor=%g", channels,
+                 reach, numbers->beta, numbers->factor);
         check_step(context, &test, step == CASES);
     }
 }

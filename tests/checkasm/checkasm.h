@@ -145,7 +145,6 @@ N8_SLOTS(N8_CASES)
 bool selftest(uint64_t seed);
 
 // naive.c
-n8_lrn_fn naive_lrn_s8;
 n8_softmax_fn naive_softmax_f32;
 
 #endif // N8_CHECKASM_H

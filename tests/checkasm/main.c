@@ -59,8 +59,6 @@ static const struct row rows[] = {
 // What a kernel must equal. A C kernel has all others of its slot for that; of itself it shows that
 // it stays within its memory and works in place.
 static any_fn *reference_of(const struct row *row) {
-    if (row->level == N8_ISA_C && row->slot == SLOT_lrn_s8)
-        return (any_fn *)naive_lrn_s8;
     if (row->level == N8_ISA_C && row->slot == SLOT_softmax_f32)
         return (any_fn *)naive_softmax_f32;
     return slots[row->slot].twin;

@@ -3,31 +3,8 @@
 // The contract of kernel.h, one value at a time and nothing clever, of the kernels that only C has:
 // no twin of theirs would show that they are wrong.
 #include "checkasm.h"
-#include "ref/elementary.h"
 
 #include <math.h>
-
-void naive_lrn_s8(const struct n8_lrn_args *args) {
-    for (size_t c = 0; c < args->channels; c++) {
-        int64_t sum = 0;
-        for (size_t i = 0; i < args->channels; i++) {
-            const int32_t value = args->in[i] - args->in_zero_point;
-            if (i + args->reach >= c && i <= c + args->reach)
-                sum += value * value;
-        }
-        const double d = args->bias + args->factor * (double)sum;
-        double power = n8_exp(args->beta * n8_log(d));
-        if (args->beta == 0.75)
-            power = sqrt(d) * sqrt(sqrt(d));
-        if (args->beta == 0.5)
-            power = sqrt(d);
-        if (args->beta == 1.0)
-            power = d;
-        const double scaled = (double)(args->in[c] - args->in_zero_point) * args->multiplier;
-        const double moved = rint(scaled / power) + (double)args->zero_point;
-        args->out[c] = (int8_t)fmin(fmax(moved, (double)args->lo), (double)args->hi);
-    }
-}
 
 static double exp_of(double d) {
     if (d < -104.0)

@@ -25,6 +25,7 @@ from neon8.operators.integer import IntegerOp
 from neon8.operators.interpolation import InterpolateOp
 from neon8.operators.layer_norm import NormalizationOp
 from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
+from neon8.operators.normalization import LrnOp
 from neon8.operators.pointwise import TableOp
 from neon8.operators.selection import GatherOp
 from neon8.operators.softmax import SoftmaxQOp
@@ -47,6 +48,7 @@ OVER = {
     DivideOp: (0, 1),
     IntegerOp: (0, 1),
     InterpolateOp: (0,),
+    LrnOp: (0,),
     MaximumOp: (0, 1),
     MinimumOp: (0, 1),
     MultiplyOp: (0, 1),

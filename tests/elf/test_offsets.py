@@ -27,6 +27,7 @@ FIELDS = {
     "n8_depthwise_s16_args": re.findall(r"\((DS_\w+), .*, (\w+)\)", TEXT),
     "n8_interpolate_args": re.findall(r"\((IP_\w+), .*, (\w+)\)", TEXT),
     "n8_normalize_args": re.findall(r"\((NO_\w+), .*, (\w+)\)", TEXT),
+    "n8_lrn_args": re.findall(r"\((LR_\w+), .*, (\w+)\)", TEXT),
     "n8_pool_args": re.findall(r"\((PL_\w+), .*, (\w+)\)", TEXT),
     "n8_blend_args": re.findall(r"\((BL_\w+), .*, (\w+)\)", TEXT),
 }
