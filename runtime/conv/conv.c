@@ -211,10 +211,12 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_c
     } else if (fuses(conv)) { // whose other arrays nobody needs
         int32_t *start = (int32_t *)(void *)(next + 3 * array);
         float *addend = (float *)(void *)(next + 2 * array);
-        const size_t panel = conv->row->tile.nr;
+        const bool depthwise = conv->algorithm == N8_ALGORITHM_depthwise; // one panel
+        const size_t panel = depthwise ? conv->group_entries : conv->row->tile.nr;
         const bool all = n8_conv_fuse(conv, weights, panel, start, addend) == 0;
         // Tiles that go on at the next panel begin as those of this one.
-        conv->start = all || !(converts(conv->row) && conv->small) ? start : NULL;
+        const bool alike = depthwise || (converts(conv->row) && conv->small);
+        conv->start = all || !alike ? start : NULL;
     }
 }
 

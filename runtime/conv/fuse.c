@@ -161,5 +161,11 @@ size_t n8_conv_fuse(const struct n8_conv *conv, const int8_t *weights, size_t pa
         without += !fuses;
         n += some;
     }
+    for (size_t i = 0; i < conv->group_entries * conv->groups; i++) {
+        if (i % conv->group_entries >= each) { // what pads channels is the zero point
+            start[i] = MIDDLE_BITS;
+            addend[i] = (float)(MIDDLE + e->zero_point);
+        }
+    }
     return without;
 }
