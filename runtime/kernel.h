@@ -44,10 +44,12 @@
 //                  mr / 2 follow each other, [tile][depth] or [tile / 2][depth / kr][tile % 2][kr]
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
 //                  aligned; int16 holds two products of a channel (11)
-//   deep           GROUPS: [ceil(channels / nr)][taps][ceil(depth / (2 * kr))], a bit for each
-//                  quarter of a panel's channels: 1 where int16 holds the sum of any of the four
-//                  products of each lane of each of them, else 0, as where a group has only two.
-//                  GROUPS_BY_4: the same of all channels of a panel, in words. NULL for others
+//   deep           GROUPS: [ceil(channels / nr)][taps][ceil(depth / (2 * kr))], words of 64 bits.
+//                  From the lowest on 16 bits for each block of a group: twice the number of the
+//                  block in the rows, and a mark of a quarter of the panel's channels: 1 where
+//                  int16 holds the sum of any of the four products of each lane of each of them,
+//                  else 0, as where a group has only two. GROUPS_BY_4: such a mark of all channels
+//                  of a panel, in words of 32 bits. NULL for others
 //   pixels, channels, taps   >= 1; pixels == 1 where mr is
 //   depth          bytes of a row, a multiple of the packing's step; a row is readable to the next
 //                  multiple of 8
@@ -473,8 +475,9 @@ N8_ALL_ARGS(N8_SETS)
 //   CHANNELS       [depth / kr][nr][kr]              step = kr
 //   CHANNELS_BY_2  the same                          step = 2 * kr
 //   CHANNELS_BY_4  the same                          step = 4 * kr
-//   GROUPS         as CHANNELS; 2 * kr bytes of a tap, or the last kr, are a group, of which each
-//                  of kr / 2 lanes of int16 sums four products or two, kr / 2 bytes apart (11)
+//   GROUPS         as CHANNELS with kr = 16, but the blocks of 8 bytes of a tap come in any order,
+//                  each panel's own; four of them, or the last two, are a group, of which each of
+//                  eight lanes of int16 sums four products or two, a block apart (11)
 //   GROUPS_BY_4    as CHANNELS_BY_4; a step is a group, of which each of kr lanes sums four
 //                  products or two, kr bytes apart. The marks of a tap are words of
 //                  N8_WORD_MARKS bits from the highest down, after the last of which comes a 1,
@@ -494,10 +497,14 @@ enum n8_packing {
     N8_PACKING_WINOGRAD_PAIRS,
 };
 
-// Parts of a panel in the order GROUPS, each with its own mark.
-#define N8_MARKED     4
+// In the order GROUPS: parts of a panel, each with its own mark; bytes of a block, blocks of a
+// group, and those of a row that have numbers.
+#define N8_MARKED      4
+#define N8_BLOCK       8
+#define N8_BLOCKS      4
+#define N8_MOST_BLOCKS 32768
 // Marks of a word in the order GROUPS_BY_4.
-#define N8_WORD_MARKS 31
+#define N8_WORD_MARKS  31
 
 // Geometry of an implicit GEMM: tiles of mr pixels x nr channels, kr bytes of each channel
 // contiguous; kr is a power of two.

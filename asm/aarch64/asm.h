@@ -277,19 +277,28 @@ _\name:
 // loaded to a general register, beside a product, and inserted beside the low half of what comes two
 // later. Products go through v8-v11.
 
-// 16 bytes at ptr: the low half in q, the high half on its way in `high`, which has had that of r.
-.macro  halves  q, ptr, r, high
+// 16 bytes at ptr: the low half in q, the high half on its way in `high`, which has had that of r. Or
+// the blocks of 8 bytes after ptr whose numbers are `low` and `up`.
+.macro  halves  q, ptr, r, high, low, up
     .ifnb \q
+      .ifnb \low
+        ldr     \q, [\ptr, \low, lsl #3]
+      .else
         ldr     \q, [\ptr], #16
+      .endif
         .ifnb \r
         ins     \r\().d[1], \high
         .endif
     .endif
 .endm
 
-.macro  other_half q, ptr, r, high
+.macro  other_half q, ptr, r, high, low, up
     .ifnb \q
+      .ifnb \up
+        ldr     \high, [\ptr, \up, lsl #3]
+      .else
         ldr     \high, [\ptr, #-8]
+      .endif
     .endif
 .endm
 

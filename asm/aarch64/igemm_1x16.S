@@ -14,20 +14,20 @@
 //   void n8_igemm_s8_..._1x16_a55(const struct n8_igemm_args *args);
 //
 // The sums lie in v16-v19. Between the parts: channels left (over 16 where more follow); out: of
-//   these channels; offset = 4 * the first one; marks: of the next group. All other vector registers
-//   are free, and ptr0, cursor, left, taps_left, upper, high0, high1 and deep.
+//   these channels; offset = 4 * the first one; marks: of the next channels. All other vector registers
+//   are free, and ptr0, cursor, left, taps_left, upper, number, high0, high1 and deep.
 // Stack: 64 bytes, callee-saved registers.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
 #include "kernel.h"
 
         registers x, 0, args, ptr0, upper, weights, cursor, left, depth, taps_left
-        // upper: the second 16 bytes of a group
-        registers x, 8, taps, channels, out, offset, rows
+        // upper: the second 16 bytes of a group; number: of a block, or its bytes
+        registers x, 8, number, channels, out, offset, rows
         registers x, 14, high0, high1
         registers x, 16, high2, marks
 kind    .req w13
-deep    .req w16
+deep    .req x16                // the word of a group
 high3   .req x17
 
 // Four vectors of what belongs to channels, at N8_OFF_IG_`field`, in v0-v3.
@@ -62,9 +62,22 @@ high3   .req x17
         sadalp  \sum3\().4s, v8.8h
 .endm
 
-// In groups (asm.h) of 32 bytes: v0 holds the first 16 of the pixel, v1 the second, v2 the first of the
-// next group; v4-v7 and v12-v15 weights of 4 channels, which are summed deep or not. A group begins and
-// ends with its first 16 bytes in v0 and v4-v7, of v6 and v7 the high half in high0 and high1.
+// In groups (asm.h) of 32 bytes: v0 holds the first 16 of the pixel, v1 the second; v4-v7 and v12-v15
+// weights of 4 channels, which are summed deep or not. A group begins and ends with its first 16 bytes
+// in v0 and v4-v7, of v6 and v7 the high half in high0 and high1.
+
+        // Two blocks of the pixel, from this one of the group on: the second is to be inserted.
+.macro  load_blocks v, block
+        ubfx    number, deep, #16 * \block + 1, #15
+        ldr     d\v, [ptr0, number, lsl #3]
+        ubfx    number, deep, #16 * \block + 17, #15
+        ldr     number, [ptr0, number, lsl #3]
+.endm
+
+.macro  load_group
+        ldr     deep, [marks], #8
+        load_blocks 0, 0
+.endm
 
         // The last 16 bytes of a tap and 4 channels, while the weights of the next 4 are loaded.
 .macro  by_two  a, b, c, d, next_a, next_b, next_c, next_d, s0, s1, s2, s3, with
@@ -87,17 +100,22 @@ high3   .req x17
         products smull, 8b, v0, v4, v5, v6, v7, HALVES(d12, upper, v6, high0), HALVES(d13, upper, v7, high1), , \
                  HALVES(d14, upper, v12, high0)
         products smlal2, 16b, v0, v4, v5, v6, v7, , , HALVES(d15, upper, v13, high1)
+    .if \number == 0
+        ins     v1.d[1], number
+    .endif
     .if \number == 3
         mov     weights, upper
         advance 32
-        ldr     q2, [ptr0], #16
     .endif
-        tbz     deep, #\number, 2\number\()f
+        tbz     deep, #16 * \number, 2\number\()f
         third   smlal
 3\number:
+    .if \number == 3
+        ldr     deep, [marks], #8
+    .endif
         products smlal2, 16b, v1, v12, v13, v14, v15, , , HALVES(d7, weights, v5, high1)
     .if \number == 3
-        mov     v0.16b, v2.16b
+        load_blocks 0, 0
     .endif
         sum_up  sadalp, \s0, \s1, \s2, \s3
 .endm
@@ -110,7 +128,8 @@ high3   .req x17
 .endm
 
         // At the end of a tap, from here on loads are of the next one; at the end of the last tap, of
-        // the first again, which are not used. Then `left` is where the next panel begins.
+        // the first again by the last numbers, which are not used. Then `left` is where the next panel
+        // begins.
 .macro  advance size
         subs    left, left, #\size
         b.hi    8f
@@ -118,6 +137,7 @@ high3   .req x17
         subs    taps_left, taps_left, #1
         b.ne    7f
         mov     left, weights
+        sub     marks, marks, #8
         ldr     weights, [args, #N8_OFF_IG_WEIGHTS]
         ldr     ptr0, [rows]
         b       8f
@@ -134,13 +154,13 @@ high3   .req x17
         ldr     d7, [weights, #48]
         ldr     high1, [weights, #56]
         add     weights, weights, #64
-        ldr     q0, [ptr0], #16
+        load_group
 
-11:     ldrb    deep, [marks], #1
+11:     ins     v0.d[1], number
         cmp     left, #16
         b.eq    12f
+        load_blocks 1, 2
         add     upper, weights, #192
-        ldr     q1, [ptr0], #16
         by_four 0, v16, v17, v18, v19
         by_four 1, v20, v21, v22, v23
         by_four 2, v24, v25, v26, v27
@@ -156,8 +176,7 @@ high3   .req x17
         by_two  12, 13, 14, 15, 4, 5, 6, 7, v20, v21, v22, v23
         by_two  4, 5, 6, 7, 12, 13, 14, 15, v24, v25, v26, v27
         advance 16
-        ldr     q2, [ptr0], #16
-        by_two  12, 13, 14, 15, 4, 5, 6, 7, v28, v29, v30, v31, "mov v0.16b, v2.16b"
+        by_two  12, 13, 14, 15, 4, 5, 6, 7, v28, v29, v30, v31, load_group
         cbnz    taps_left, 11b
 15:     mov     weights, left
 .endm
@@ -392,13 +411,13 @@ func    n8_igemm_s8_s8_\name, \march
         ldr     out, [args, #N8_OFF_IG_OUT]
         ldp     rows, weights, [args, #N8_OFF_IG_ROWS]
         ldr     channels, [args, #N8_OFF_IG_CHANNELS]
-        ldp     taps, depth, [args, #N8_OFF_IG_TAPS]
+        ldr     depth, [args, #N8_OFF_IG_DEPTH]
         ldr     marks, [args, #N8_OFF_IG_DEEP]
         mov     offset, #0
 
 .Lchannels\@:
         mov     cursor, rows
-        mov     taps_left, taps
+        ldr     taps_left, [args, #N8_OFF_IG_TAPS]
         \sums
         tbnz    kind, #0, .Lsums\@
         scale

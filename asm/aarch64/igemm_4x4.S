@@ -27,7 +27,7 @@
 //   mark says that four fit. int32 is proved by (12).
 // On arrival at the epilogue: sum0-sum3 (.4s); pixels and channels left (over 4 where tiles
 //   follow); out, residual: this tile's; offset = 4 * its first channel. v0-v7, ptr0-ptr3,
-//   weights, cursor and left are the next tile's. Free are tmp0-tmp3, v8-v15 and what is no sum of
+//   weights, cursor, left and deep are the next tile's. Free are tmp0-tmp3, v8-v15 and what is no sum of
 //   v16-v31.
 // Stack: 144 bytes, callee-saved registers.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
@@ -47,8 +47,11 @@
         registers d, 12, u0d, u1d, u2d, u3d
         registers q, 4, wt0q, wt1q, wt2q, wt3q
 kind      .req x23              // of the kernel, as below
-deep      .req w22
-upper     .req x8               // in groups
+deep      .req x22              // in groups: the word of this one, as below
+upper     .req x8
+low       .req x10              // numbers of blocks
+up        .req x12
+next_deep .req x15
 rows_left .req x12              // at the edge
 sum0      .req v16
 sum1      .req v20
@@ -151,21 +154,31 @@ sum3      .req v28
 .endm
 
 // The same in groups of 32 bytes, ordered for the Cortex-A53 (asm.h): the products of four pixels and
-// one channel after the other, each of which is summed deep or not. A group begins and ends with its
+// one channel after the other, each of which is summed deep or not. The word of a group has 16 bits for
+// each of its four blocks of 8 bytes: a channel's mark, and above it the number of the block in the
+// rows, which costs no cycle beside vector instructions. A group begins and ends with its
 // first 16 bytes in a0-a3 and wt0, of a2 and a3 the high half in high0 and high1; then `weights` are
 // the next channel's first 16 bytes, `upper` this one's second.
+.macro  numbers word, block
+        ubfx    low, \word, #16 * \block + 1, #15
+        ubfx    up, \word, #16 * \block + 17, #15
+.endm
+
+#define BLOCKS(...)     HALVES(__VA_ARGS__, low, up)
+
 .macro  load_first_in_order
-        ldrb    deep, [marks], #1
+        ldr     deep, [marks], #8
+        numbers deep, 0
         halves  wt0d, weights
         other_half wt0d, weights, , high1
-        halves  a0d, ptr0
-        other_half a0d, ptr0, , high0
-        halves  a1d, ptr1, wt0, high1
-        other_half a1d, ptr1, , high1
-        halves  a2d, ptr2, a0, high0
-        other_half a2d, ptr2, , high0
-        halves  a3d, ptr3, a1, high1
-        other_half a3d, ptr3, , high1
+        halves  a0d, ptr0, , , low
+        other_half a0d, ptr0, , high0, , up
+        halves  a1d, ptr1, wt0, high1, low
+        other_half a1d, ptr1, , high1, , up
+        halves  a2d, ptr2, a0, high0, low
+        other_half a2d, ptr2, , high0, , up
+        halves  a3d, ptr3, a1, high1, low
+        other_half a3d, ptr3, , high1, , up
 .endm
 
 // The products of the first 16 bytes with a channel's weights, and loads before them.
@@ -189,18 +202,23 @@ sum3      .req v28
 .endm
 
 // Those of the third channel, after whose loads the tap may end: the flags are of what is left of it.
-// During those of the last channel the next mark is loaded.
+// After those of the last channel the next group's second blocks are loaded.
 .macro  sum_up_channel number, add, s0, s1, s2, s3
     .if \number == 2
         b.hi    8f
         sum_up_last \add, \s0, \s1, \s2, \s3
         b       9f
 8:      sum_up  \add, \s0, \s1, \s2, \s3
-9:
+9:      ldr     next_deep, [marks], #8
+    .elseif \number == 3
+        \add    \s0\().4s, t0.8h
+        ubfx    low, next_deep, #33, #15
+        \add    \s1\().4s, t1.8h
+        ubfx    up, next_deep, #49, #15
+        \add    \s2\().4s, t2.8h
+        mov     deep, next_deep
+        \add    \s3\().4s, t3.8h
     .else
-      .if \number == 3
-        ldrb    deep, [marks], #1
-      .endif
         sum_up  \add, \s0, \s1, \s2, \s3
     .endif
 .endm
@@ -208,7 +226,7 @@ sum3      .req v28
 // The second 16 bytes of a group: four products in a lane, or else two, at the label `way`\()number;
 // from there back to `back`\()number.
 .macro  second_half way, back, number, w, add, s0, s1, s2, s3, l0, l1
-        tbz     deep, #\number, \way\number\()f
+        tbz     deep, #16 * \number, \way\number\()f
         products smlal, 8b, \w, u0, u1, u2, u3, "\l0", "\l1"
         products smlal2, 16b, \w, u0, u1, u2, u3
         sum_up_channel \number, \add, \s0, \s1, \s2, \s3
@@ -226,11 +244,11 @@ sum3      .req v28
 
 #define LOAD_3  HALVES(wt0d, weights, wt2, high1)
 #define LOAD_4  HALVES(wt2d, weights, wt0, high1)
-#define LOAD_A  HALVES(a3d, ptr3, a0, high1), HALVES(a2d, ptr2, a1, high0)
+#define LOAD_A  BLOCKS(a3d, ptr3, a0, high1), BLOCKS(a2d, ptr2, a1, high0)
 
 .macro  group   way, back, add
-        first_half wt0, HALVES(wt1d, upper, a2, high0), HALVES(u0d, ptr0, a3, high1), HALVES(u1d, ptr1, wt1, high0), \
-                 HALVES(u2d, ptr2, u0, high1), HALVES(u3d, ptr3, u1, high0), HALVES(wt2d, weights, u2, high1), \
+        first_half wt0, HALVES(wt1d, upper, a2, high0), BLOCKS(u0d, ptr0, a3, high1), BLOCKS(u1d, ptr1, wt1, high0), \
+                 BLOCKS(u2d, ptr2, u0, high1), BLOCKS(u3d, ptr3, u1, high0), HALVES(wt2d, weights, u2, high1), \
                  HALVES(wt3d, upper, u3, high0)
         second_half \way, \back, 0, wt1, \add, acc00, acc10, acc20, acc30, LOAD_3
         first_half wt2, HALVES(wt1d, upper, wt3, high0)
@@ -243,8 +261,9 @@ sum3      .req v28
         products smlal2, 16b, wt0, a0, a1, a2, a3
         second_half \way, \back, 2, wt1, \add, acc02, acc12, acc22, acc32
         cmp     left, #16
-        first_half wt2, HALVES(wt0d, weights, wt3, high0), , , , , HALVES(a0d, ptr0, , high1), \
-                 HALVES(a1d, ptr1, wt0, high0)
+        products smull, 8b, wt2, a0, a1, a2, a3, HALVES(wt0d, weights, wt3, high0)
+        numbers next_deep, 0
+        products smlal2, 16b, wt2, a0, a1, a2, a3, , BLOCKS(a0d, ptr0, , high1), BLOCKS(a1d, ptr1, wt0, high0)
         second_half \way, \back, 3, wt3, \add, acc03, acc13, acc23, acc33, LOAD_A
 .endm
 
@@ -262,19 +281,22 @@ sum3      .req v28
         sum_up  sadalp, acc00, acc10, acc20, acc30
         first_half wt2
         sum_up_last sadalp, acc01, acc11, acc21, acc31
+        ldr     deep, [marks], #8
         first_half wt1, HALVES(wt0d, weights, wt1, high1)
         ins     wt3.d[1], high0
+        numbers deep, 0
         sum_up  sadalp, acc02, acc12, acc22, acc32
-        ldrb    deep, [marks], #1
-        first_half wt3, , , , , , HALVES(a0d, ptr0, , high0), HALVES(a1d, ptr1, wt0, high1), \
-                 HALVES(a2d, ptr2, a0, high0)
+        first_half wt3, , , , , , BLOCKS(a0d, ptr0, , high0), BLOCKS(a1d, ptr1, wt0, high1), \
+                 BLOCKS(a2d, ptr2, a0, high0)
         add     upper, weights, #48
-        sum_up  sadalp, acc03, acc13, acc23, acc33, HALVES(a3d, ptr3, a1, high1)
+        sum_up  sadalp, acc03, acc13, acc23, acc33, BLOCKS(a3d, ptr3, a1, high1)
+        numbers deep, 2
 .endm
 
 .macro  sums_in_order
         cmp     left, #16
         add     upper, weights, #48
+        numbers deep, 2
         b.eq    4f
         group   2, 3, saddlp
         cbz     taps_left, 10f

@@ -237,60 +237,170 @@ static void pack_bundle(const struct n8_conv *conv, const int8_t *weights, int8_
     }
 }
 
-// (11) of some channels of a panel in a group, which has four products for each lane: whether any
-// of them add up to int16, whatever the input.
-static bool is_deep(const struct n8_conv *conv, const int8_t *group, size_t first, size_t count) {
-    const struct n8_tile *tile = &conv->row->tile;
-    const int32_t up = conv->in_hi > 0 ? conv->in_hi : 0, down = conv->in_lo < 0 ? -conv->in_lo : 0;
-    const size_t lanes = n8_panel_lanes(tile);
-    for (size_t n = first; n < first + count; n++) {
-        for (size_t i = 0; i < lanes; i++) {
-            int32_t above = 0, below = 0; // sums of the weights of a lane, apart by sign
-            for (size_t k = 0; k < 4; k++) {
-                const int8_t w = group[n8_panel_at(tile, n, i + k * lanes)];
-                above += w > 0 ? w : 0;
-                below -= w < 0 ? w : 0;
-            }
-            if (above * up + below * down > INT16_MAX || above * down + below * up > -INT16_MIN) {
-                return false;
-            }
-        }
+// Whether kernels of this architecture have such packings; what is for others only is left out.
+enum {
+#define N8_KERNEL(slot, suffix)
+#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, core)                                   \
+    | (N8_PACKING_##packing == N8_PACKING_GROUPS)
+    HAS_GROUPS = 0
+#include "kernels.inc"
+    ,
+#define N8_KERNEL(slot, suffix)
+#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, core)                                   \
+    | (N8_PACKING_##packing == N8_PACKING_GROUPS_BY_4)
+    HAS_GROUPS_BY_4 = 0
+#include "kernels.inc"
+};
+
+// The weights of eight lanes of int16, and what they add up to.
+typedef int8_t bytes __attribute__((vector_size(8)));
+typedef int16_t lanes __attribute__((vector_size(16)));
+typedef uint16_t sums __attribute__((vector_size(16)));
+
+// (11) of eight lanes of a group, the four weights of each: whether any of their products add up to
+// int16, whatever the input. As a channel has one weight of -128 at most, four are 509 at most, and
+// 128 times that fits 16 bits.
+static bool are_deep(const struct n8_conv *conv, const int8_t *const *weights) {
+    const uint16_t up = (uint16_t)(conv->in_hi > 0 ? conv->in_hi : 0);
+    const uint16_t down = (uint16_t)(conv->in_lo < 0 ? -conv->in_lo : 0);
+    lanes above = {0}, below = {0}; // sums apart by sign
+    for (size_t k = 0; k < N8_BLOCKS; k++) {
+        bytes w;
+        memcpy(&w, weights[k], sizeof w);
+        const lanes wide = __builtin_convertvector(w, lanes);
+        above += wide & (wide > 0);
+        below -= wide & (wide < 0);
     }
-    return true;
+    const sums high = (sums)above * up + (sums)below * down;
+    const sums low = (sums)above * down + (sums)below * up;
+    const lanes beyond = (lanes)(high | low) < 0; // 32767
+    uint64_t halves[2];
+    memcpy(halves, &beyond, sizeof halves);
+    return (halves[0] | halves[1]) == 0;
 }
 
-// The marks of group i of a tap, of all that it has; `proves` unless it has no four products.
-static void mark(const struct n8_conv *conv, const int8_t *group, bool proves, size_t i,
-                 void *marks) {
+// The marks of a tap in the order GROUPS_BY_4.
+static void mark_groups(const struct n8_conv *conv, const int8_t *tap, uint32_t *words) {
     const struct n8_tile *tile = &conv->row->tile;
-    if (tile->packing == N8_PACKING_GROUPS) {
-        const size_t part = tile->nr / N8_MARKED;
-        uint8_t *byte = (uint8_t *)marks + i;
-        *byte = 0;
-        for (size_t q = 0; q < N8_MARKED && proves; q++) {
-            *byte |= (uint8_t)(is_deep(conv, group, q * part, part) << q);
+    const size_t groups = n8_panel_groups(tile, conv->depth), row = (size_t)tile->nr * tile->kr;
+    for (size_t i = 0; i < groups; i++, tap += N8_BLOCKS * row) {
+        bool deep = !conv->passing;
+        for (size_t at = 0; at < row && deep; at += N8_BLOCK) {
+            const int8_t *const four[] = {tap + at, tap + row + at, tap + 2 * row + at,
+                                          tap + 3 * row + at};
+            deep = are_deep(conv, four);
         }
-        return;
+        const size_t place = i % N8_WORD_MARKS;
+        const bool last = place + 1 == N8_WORD_MARKS || i + 1 == groups;
+        words[i / N8_WORD_MARKS] |= (2 * (uint32_t)deep + last) << (N8_WORD_MARKS - 1 - place);
     }
-    uint32_t *word = (uint32_t *)marks + i / N8_WORD_MARKS;
-    const size_t place = i % N8_WORD_MARKS;
-    const bool last = place + 1 == N8_WORD_MARKS || i + 1 == n8_panel_groups(tile, conv->depth);
-    const uint32_t deep = proves && is_deep(conv, group, 0, tile->nr);
-    *word = (place == 0 ? 0 : *word) | (2 * deep + last) << (N8_WORD_MARKS - 1 - place);
+}
+
+// A tap of a panel in the order GROUPS.
+struct blocks {
+    const struct n8_conv *conv;
+    int8_t *weights;
+    uint64_t *words;
+};
+
+// The mark of a part of a group; what has only two products has none.
+static bool mark_of(const struct blocks *it, size_t group, size_t part) {
+    const struct n8_tile *tile = &it->conv->row->tile;
+    const size_t each = tile->nr / N8_MARKED, first = group * N8_BLOCKS * N8_BLOCK;
+    bool deep = first + N8_BLOCKS * N8_BLOCK <= it->conv->depth;
+    for (size_t n = part * each; n < (part + 1) * each && deep; n++) {
+        const int8_t *four[N8_BLOCKS];
+        for (size_t k = 0; k < N8_BLOCKS; k++) {
+            four[k] = it->weights + n8_panel_at(tile, n, first + k * N8_BLOCK);
+        }
+        deep = are_deep(it->conv, four);
+    }
+    return deep;
+}
+
+static size_t count_marks(const struct blocks *it, size_t group) {
+    size_t count = 0;
+    for (size_t part = 0; part < N8_MARKED; part++) {
+        count += mark_of(it, group, part);
+    }
+    return count;
+}
+
+static void swap_blocks(const struct blocks *it, size_t a, size_t b) {
+    const struct n8_tile *tile = &it->conv->row->tile;
+    for (size_t n = 0; n < tile->nr; n++) {
+        int8_t *one = it->weights + n8_panel_at(tile, n, a * N8_BLOCK);
+        int8_t *two = it->weights + n8_panel_at(tile, n, b * N8_BLOCK);
+        uint64_t block;
+        memcpy(&block, one, sizeof block);
+        memcpy(one, two, sizeof block);
+        memcpy(two, &block, sizeof block);
+    }
+    uint64_t *one = &it->words[a / N8_BLOCKS], *two = &it->words[b / N8_BLOCKS];
+    const size_t at = 16 * (a % N8_BLOCKS), to = 16 * (b % N8_BLOCKS);
+    const uint64_t differ = (*one >> at ^ *two >> to) & UINT16_MAX;
+    *one ^= differ << at;
+    *two ^= differ << to;
+}
+
+// Swaps blocks of a group and another one where more marks are set then, until all of the group,
+// which has `had`; returns how many it has.
+static size_t trade(const struct blocks *it, size_t group, size_t other, size_t had) {
+    const size_t blocks = it->conv->depth / N8_BLOCK;
+    const size_t end = n8_smaller((other + 1) * N8_BLOCKS, blocks);
+    size_t left = count_marks(it, other);
+    for (size_t a = group * N8_BLOCKS; a < (group + 1) * N8_BLOCKS; a++) {
+        for (size_t b = other * N8_BLOCKS; b < end && had < N8_MARKED; b++) {
+            swap_blocks(it, a, b);
+            const size_t has = count_marks(it, group);
+            const size_t rest = count_marks(it, other);
+            if (has + rest > had + left) {
+                had = has;
+                left = rest;
+            } else {
+                swap_blocks(it, a, b);
+            }
+        }
+    }
+    return had;
+}
+
+// Puts the blocks of a tap in an order in which large weights come together in few groups: each
+// that is not deep as a whole trades with those after it, which the first follow. Then marks them.
+static void sort_blocks(const struct blocks *it) {
+    enum { PARTNERS = 3 }; // more find hardly more
+    const struct n8_conv *conv = it->conv;
+    const size_t groups = n8_panel_groups(&conv->row->tile, conv->depth);
+    const size_t whole = conv->passing ? 0 : conv->depth / (N8_BLOCKS * N8_BLOCK);
+    for (size_t i = 0; i < groups; i++) { // as they are
+        it->words[i] = 2 * (N8_BLOCKS * i * UINT64_C(0x0001000100010001) + 0x0003000200010000);
+    }
+    for (size_t i = 0; i < whole; i++) {
+        size_t had = count_marks(it, i);
+        for (size_t k = 1; k <= PARTNERS && k < groups && had < N8_MARKED; k++) {
+            had = trade(it, i, (i + k) % groups, had);
+        }
+    }
+    for (size_t i = 0; i < whole; i++) {
+        for (size_t part = 0; part < N8_MARKED; part++) {
+            it->words[i] |= (uint64_t)mark_of(it, i, part) << 16 * part;
+        }
+    }
 }
 
 // The marks of a group's packed panels, which lie after them.
-static void mark_group(const struct n8_conv *conv, int8_t *packed) {
+static void mark_panels(const struct n8_conv *conv, int8_t *packed) {
     const struct n8_tile *tile = &conv->row->tile;
-    const size_t groups = n8_panel_groups(tile, conv->depth), group = 4 * n8_panel_lanes(tile);
-    const int8_t *end = packed + conv->igemm.marks;
+    const size_t size = n8_panel_marks(tile, conv->depth);
     int8_t *marks = packed + conv->igemm.marks;
-    for (; groups != 0 && packed < end; packed += conv->depth * tile->nr) {
-        for (size_t i = 0; i < groups; i++) {
-            const bool proves = (i + 1) * group <= conv->depth && !conv->passing;
-            mark(conv, packed + i * group * tile->nr, proves, i, marks);
+    for (const int8_t *end = marks; size != 0 && packed < end; packed += conv->depth * tile->nr) {
+        void *words = marks;
+        if (HAS_GROUPS && tile->packing == N8_PACKING_GROUPS) {
+            sort_blocks(&(struct blocks){.conv = conv, .weights = packed, .words = words});
+        } else if (HAS_GROUPS_BY_4) {
+            mark_groups(conv, packed, words);
         }
-        marks += n8_panel_marks(tile, conv->depth);
+        marks += size;
     }
 }
 
@@ -299,7 +409,7 @@ void n8_conv_pack_igemm(const struct n8_conv *conv, const int8_t *weights, void 
         const size_t size = conv->group_out * conv->taps * conv->group_in / conv->igemm.bundle;
         int8_t *packed = (int8_t *)memory + g * conv->group_weights;
         (conv->igemm.bundle > 1 ? pack_bundle : pack_group)(conv, weights + g * size, packed);
-        mark_group(conv, packed);
+        mark_panels(conv, packed);
     }
 }
 

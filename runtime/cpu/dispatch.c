@@ -21,6 +21,7 @@
     _Static_assert((mr) >= 1 && (mr) <= N8_MAX_MR && (nr) >= 1 && (nr) <= N8_MAX_NR, #slot);       \
     _Static_assert((kr) >= 1 && ((kr) & ((kr) - 1)) == 0 && RUNS_##packing * (kr) <= N8_MAX_STEP,  \
                    #slot);                                                                         \
+    _Static_assert(N8_PACKING_##packing != N8_PACKING_GROUPS || (kr) == 2 * N8_BLOCK, #slot);      \
     _Static_assert(N8_PACKING_##packing != N8_PACKING_WINOGRAD || ((mr) % 2 == 0 && (kr) == 4),    \
                    #slot);                                                                         \
     _Static_assert(                                                                                \

@@ -26,10 +26,12 @@ N8_INLINE void widen(int16_t w[N8_LANES][BLOCK], const int8_t *weights, const st
     }
 }
 
-// One tap of a tile, whose rows are at `rows` or, where that is not NULL, `packed`.
+// One tap of a tile, whose rows are at `rows` or, where that is not NULL, `packed`. `marks`: those
+// of GROUPS, or NULL.
 static void accumulate(int32_t sums[N8_MAX_MR][N8_LANES], const struct n8_tile *tile,
                        const struct n8_lanes *lanes, const int8_t *const *rows,
-                       const int8_t *packed, const int8_t *weights, size_t depth, size_t pixels) {
+                       const int8_t *packed, const int8_t *weights, const uint64_t *marks,
+                       size_t depth, size_t pixels) {
     const struct n8_tile panel = {.nr = tile->mr, .kr = tile->kr}; // of packed rows
     int16_t w[N8_LANES][BLOCK];
     int16_t x[BLOCK];
@@ -51,6 +53,8 @@ static void accumulate(int32_t sums[N8_MAX_MR][N8_LANES], const struct n8_tile *
             const int8_t *restrict row = packed ? NULL : rows[p] + k;
             for (size_t i = 0; row && i < size; i++)
                 x[i] = row[i];
+            for (size_t i = 0; marks && i < size; i++)
+                x[i] = rows[p][n8_grouped_at(marks, k + i)];
             int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
             for (size_t i = 0; i < size; i++) {
                 s0 += x[i] * w[0][i];
@@ -86,6 +90,9 @@ static struct n8_lanes lanes_at(const struct n8_igemm_args *args, size_t panel, 
 void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *store) {
     const struct n8_tile tile = *args->tile;
     const bool winograd = n8_is_winograd(&tile);
+    const uint64_t *words =
+        tile.packing == N8_PACKING_GROUPS ? (const uint64_t *)(const void *)args->deep : NULL;
+    const size_t group = N8_BLOCKS * N8_BLOCK, groups = (args->depth + group - 1) / group;
     const size_t tap = args->depth * (winograd ? 2 * tile.nr : tile.nr);
     const int8_t *weights = args->weights;
     for (size_t panel = 0; panel < args->channels; panel += tile.nr, weights += args->taps * tap) {
@@ -101,8 +108,10 @@ void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *store) {
                 if (winograd)
                     n8_igemm_winograd_sums(args, &lanes, weights, p, pixels, sums);
                 for (size_t t = 0; t < args->taps && !winograd; t++) {
+                    const uint64_t *marks =
+                        words ? words + (panel / tile.nr * args->taps + t) * groups : NULL;
                     accumulate(sums, &tile, &lanes, packed ? NULL : rows + t * tile.mr, packed,
-                               weights + t * tap, args->depth, pixels);
+                               weights + t * tap, marks, args->depth, pixels);
                     packed = packed ? packed + args->depth * tile.mr : NULL;
                 }
                 for (size_t i = 0; i < pixels; i++)

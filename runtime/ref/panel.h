@@ -44,7 +44,15 @@ static inline size_t n8_panel_marks(const struct n8_tile *tile, size_t depth) {
     const size_t groups = n8_panel_groups(tile, depth);
     return tile->packing == N8_PACKING_GROUPS_BY_4
                ? (groups + N8_WORD_MARKS - 1) / N8_WORD_MARKS * sizeof(uint32_t)
-               : groups;
+               : groups * sizeof(uint64_t);
+}
+
+// Where in a row lies what byte k of a tap in the order GROUPS is multiplied with; `marks`: of the
+// tap.
+static inline size_t n8_grouped_at(const uint64_t *marks, size_t k) {
+    const size_t block = k / N8_BLOCK;
+    const uint64_t word = marks[block / N8_BLOCKS];
+    return (size_t)(word >> 16 * (block % N8_BLOCKS) & UINT16_MAX) / 2 * N8_BLOCK + k % N8_BLOCK;
 }
 
 static inline bool n8_is_winograd(const struct n8_tile *tile) {

@@ -99,6 +99,21 @@ static void place_bit(uint32_t *words, size_t i, bool deep) {
     *word ^= (deep ? 1U : 3U) << (30 - i % N8_WORD_MARKS);
 }
 
+// The word of a group in the order GROUPS: its marks, beside the numbers of its blocks. Their order
+// is that of a walk by strides which comes to each once.
+static uint64_t group_word(size_t i, uint32_t marks, size_t blocks, size_t stride) {
+    uint64_t word = 0;
+    for (size_t k = 0; k < N8_BLOCKS; k++) {
+        const uint64_t number = (i * N8_BLOCKS + k) * stride % blocks;
+        word |= (2 * number + (marks >> k & 1)) << 16 * k;
+    }
+    return word;
+}
+
+static size_t divisor(size_t a, size_t b) {
+    return b == 0 ? a : divisor(b, a % b);
+}
+
 // The marks of groups, all alike or of both kinds, and weights of which they are true.
 static const uint8_t *place_marks(struct rng *rng, const struct n8_tile *tile,
                                   struct igemm_size size, int8_t *weights) {
@@ -108,17 +123,25 @@ static const uint8_t *place_marks(struct rng *rng, const struct n8_tile *tile,
     const size_t words = (groups + N8_WORD_MARKS - 1) / N8_WORD_MARKS;
     const size_t parts = bits ? 1 : N8_MARKED;
     const uint32_t all = (1U << parts) - 1;
-    uint8_t *deep = guard_place(rng, REGION_DEEP, taps * (bits ? 4 * words : groups));
+    const size_t bytes = bits ? sizeof(uint32_t) * words : sizeof(uint64_t) * groups; // of a tap
+    const size_t blocks = size.depth / N8_BLOCK;
+    uint8_t *deep = guard_place(rng, REGION_DEEP, taps * bytes);
+    size_t stride = 1;
     const uint32_t kind = rng_below(rng, 4);
     for (size_t i = 0; i < taps * groups; i++) {
         const size_t panel = i / (size.taps * groups), t = i / groups % size.taps;
         const size_t from = i % groups * group;
         const bool whole = size.depth - from >= group;
         const uint32_t marks = !whole ? 0 : kind < 2 ? kind * all : rng_below(rng, all + 1);
+        if (i % groups == 0) {
+            do
+                stride = 1 + rng_below(rng, (uint32_t)blocks);
+            while (!bits && divisor(stride, blocks) != 1);
+        }
         if (bits)
             place_bit((uint32_t *)(void *)deep + i / groups * words, i % groups, marks != 0);
         else
-            deep[i] = (uint8_t)marks;
+            ((uint64_t *)(void *)deep)[i] = group_word(i % groups, marks, blocks, stride);
         for (size_t part = 0; part < tile->nr; part++) {
             if ((marks >> part * parts / tile->nr & 1) == 0)
                 continue;

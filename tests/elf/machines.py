@@ -31,7 +31,7 @@ AARCH64 = Machine(
     dialect="",
     loader="ld-linux-aarch64.so.1",
     page=65536,
-    loaded=232_000,
+    loaded=235_000,
 )
 ARMV7 = Machine(
     name="armv7",

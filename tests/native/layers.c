@@ -191,7 +191,9 @@ static bool draw_layer(struct layer *layer) {
     const uint32_t most_columns = depthwise && below(8) == 0 ? 100 : 12;
     const uint32_t most_groups = most_columns > 12 && below(4) == 0 ? 500 : 40;
     s->groups = depthwise ? 1 + (int32_t)below(most_groups) : 1 + (int32_t)below(3);
-    s->in_channels = depthwise ? s->groups : s->groups * (1 + (int32_t)below(40));
+    // Few have many groups of products, some of which fit int16 in another order.
+    const uint32_t most_inside = below(8) == 0 ? 300 : 40;
+    s->in_channels = depthwise ? s->groups : s->groups * (1 + (int32_t)below(most_inside));
     const int32_t most = depthwise && below(2) == 0 ? 1 : depthwise ? 4 : 30;
     s->out_channels = s->groups * (1 + (int32_t)below((uint32_t)most));
     s->batch = 1 + (int32_t)below(2);

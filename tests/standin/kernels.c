@@ -110,14 +110,15 @@ void n8_igemm_s8_s8_standin_groups(const struct n8_igemm_args *args) {
     }
 }
 
-// 4x12c8 with marks of three channels: [channels / 12][taps][depth / 8][12][8]. Four or two
+// 4x12c16 with marks of three channels: [channels / 12][taps][depth / 16][12][16]. Four or two
 // products of a lane are summed in int16, which wraps.
 void n8_igemm_s8_f32_standin_groups(const struct n8_igemm_args *args) {
-    enum { MR = 4, NR = 12, KR = 8, LANES = KR / 2 };
+    enum { MR = 4, NR = 12, KR = 16, LANES = KR / 2 };
     const size_t blocks = args->depth / KR, groups = (blocks + 1) / 2;
     for (size_t n = 0; n < args->channels; n++) {
         const int8_t *panel = args->weights + n / NR * NR * args->taps * args->depth;
-        const uint8_t *deep = args->deep + n / NR * args->taps * groups;
+        const uint64_t *words =
+            (const uint64_t *)(const void *)args->deep + n / NR * args->taps * groups;
         for (size_t p = 0; p < args->pixels; p++) {
             const int8_t *const *rows = args->rows + p / MR * args->taps * MR + p % MR;
             int32_t sum = args->bias[n];
@@ -126,10 +127,13 @@ void n8_igemm_s8_f32_standin_groups(const struct n8_igemm_args *args) {
                 int16_t lane = 0;
                 for (size_t k = i % LANES; k < args->depth; k += LANES) {
                     const size_t block = k / KR, place = (t * blocks + block) * NR + n % NR;
-                    lane = (int16_t)(lane + rows[t * MR][k] * panel[place * KR + k % KR]);
+                    const uint64_t word = words[t * groups + block / 2];
+                    const size_t at = (size_t)(word >> k / LANES % 4 * 16 & 0xffff) >> 1;
+                    const int8_t x = rows[t * MR][at * LANES + k % LANES];
+                    lane = (int16_t)(lane + x * panel[place * KR + k % KR]);
                     const bool last = k + LANES >= args->depth;
-                    if (k % KR >= LANES && (block % 2 != 0 || last ||
-                                            !(deep[t * groups + block / 2] >> n % NR / 3 & 1))) {
+                    if (k % KR >= LANES &&
+                        (block % 2 != 0 || last || !(word >> n % NR / 3 * 16 & 1))) {
                         sum += lane;
                         lane = 0;
                     }

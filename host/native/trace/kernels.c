@@ -23,8 +23,8 @@ static uint32_t deep_parts(const struct n8_igemm_args *a) {
     const size_t count = panels * a->taps * ((a->depth + group - 1) / group);
     uint32_t sum = 0;
     for (size_t i = 0; a->deep != NULL && i < count; i++) {
-        for (int q = 0; q < N8_MARKED; q++) {
-            sum += a->deep[i] >> q & 1;
+        for (size_t q = 0; q < N8_MARKED; q++) {
+            sum += a->deep[sizeof(uint64_t) * i + 2 * q] & 1;
         }
     }
     return sum;
