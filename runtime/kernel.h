@@ -564,6 +564,13 @@ N8_ALL_ARGS(N8_PINS)
 typedef void n8_winograd_input_fn(int16_t *out, size_t plane, const int8_t *in, ptrdiff_t row,
                                   ptrdiff_t pixel, size_t channels);
 
+// From weights of eight channels of the output, [depth][3][3][8], to those of winograd_gemm_s32 at
+// the planes (i, j) of two rows i, 2 * pair and the next: j = 0 .. 3 of the first and of the
+// second, then j = 4, 5 of both. Value n of k of plane p is at out[p * plane + k * width + n];
+// depth is a multiple of 8.
+typedef void n8_winograd_weights_fn(int16_t *out, size_t plane, const int8_t *in, size_t depth,
+                                    size_t width, size_t pair);
+
 // (2) with inverse = float32(1 / scale). -128 <= lo <= zero_point <= hi <= 127.
 typedef void n8_quantize_fn(int8_t *out, const float *in, size_t count, float inverse,
                             int32_t zero_point, int32_t lo, int32_t hi);
@@ -658,6 +665,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(maxpool_s8, n8_pool_fn)                                                                      \
     X(avgpool_s8, n8_pool_fn)                                                                      \
     X(winograd_s8, n8_winograd_fn)                                                                 \
+    X(winograd_weights_s8, n8_winograd_weights_fn)                                                 \
     X(blend_s8, n8_blend_fn)                                                                       \
     X(blend_f32, n8_blend_fn)                                                                      \
     X(softmax_f32, n8_softmax_fn)                                                                  \

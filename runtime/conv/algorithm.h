@@ -48,6 +48,9 @@ static inline struct n8_conv_unit n8_conv_unit_at(const struct n8_conv *conv, si
     return it;
 }
 
+// winograd16.c: how many of the tiles of an image a unit has.
+size_t n8_winograd16_block(size_t depth, size_t tiles, bool transforms);
+
 // depthwise.c: the columns that `pixels` neighbouring outputs see, from first to last.
 size_t n8_depthwise_window(const struct n8_conv2d_shape *s, size_t pixels);
 

@@ -4,6 +4,7 @@
 #include "algorithm.h"
 #include "include/neon8_format.h"
 #include "ref/panel.h"
+#include "ref/winograd.h"
 #include "size.h"
 
 #include <stdbool.h>
@@ -34,6 +35,7 @@ enum {
     PIXEL_PRODUCTS = 9,
     PIXEL_TAPS = 1000, // finding where they lie, or copying those of several groups
     PIXEL_OUTPUT = 17, // of each channel of the output, where windows come from copied lines
+    TRANSFORM = 65,    // of each pair of channels, where weights are transformed for a block
     GEMM_FACTOR = 5,
     WINOGRAD_FACTOR = 4,
     MOST_CHANNELS = 4096, // for which weights, eight times as large, are worth their memory
@@ -110,17 +112,32 @@ static int64_t points_along(int64_t out) {
     return out / 4 * 6 + (out % 4 == 0 ? 0 : out % 4 + 2);
 }
 
+// A core that executes in order waits for each line of weights that a second-level cache does not
+// hold, longer than it takes to transform them; one that does not reads them meanwhile.
+N8_ONCE bool n8_winograd16_transforms(const struct n8_conv_row *row,
+                                      const struct n8_conv2d_shape *s,
+                                      const struct n8_kernels *kernels) {
+    const size_t in = n8_round_up((size_t)(s->in_channels / s->groups), N8_PIXEL);
+    const size_t out = n8_round_up((size_t)(s->out_channels / s->groups), row->tile.nr);
+    const size_t size = (size_t)s->groups * in * out * N8_WINOGRAD_PLANES * sizeof(int16_t);
+    return kernels->frugal || (kernels->core == N8_CORE_IN_ORDER && size > kernels->cache);
+}
+
 // The cost of a group of an image by Winograd. Kernels multiply two tiles at least.
-static float winograd16_cost(const struct n8_conv_row *row, const struct n8_conv2d_shape *s,
+static float winograd16_cost(const struct n8_conv_row *row, const struct n8_conv_facts *f,
                              size_t in, size_t out) {
+    const struct n8_conv2d_shape *s = f->shape;
     const size_t depth = n8_round_up(in, N8_PIXEL);
     const size_t padded = n8_pieces(out, row->tile.nr) * row->tile.nr;
-    const int64_t tiles =
-        (int64_t)n8_pieces((size_t)s->out_height, 4) * (int64_t)n8_pieces((size_t)s->out_width, 4);
-    const int64_t planes = points_along(s->out_height) * points_along(s->out_width);
-    const float products = (float)(tiles == 1 ? 2 * planes : planes) * (float)(depth * padded);
+    const size_t tiles =
+        n8_mul(n8_pieces((size_t)s->out_height, 4), n8_pieces((size_t)s->out_width, 4));
+    int64_t products = points_along(s->out_height) * points_along(s->out_width);
+    products = tiles == 1 ? 2 * products : products;
+    if (n8_winograd16_transforms(row, s, f->kernels)) {
+        products += TRANSFORM * (int64_t)n8_pieces(tiles, n8_winograd16_block(depth, tiles, true));
+    }
     const float ends = (float)tiles * (float)(TILE_INPUT * depth + TILE_OUTPUT * padded);
-    return (float)GEMM_FACTOR * (products + ends);
+    return (float)GEMM_FACTOR * ((float)products * (float)(depth * padded) + ends);
 }
 
 // The cost of a group of a pixel by implicit GEMM, which pads no channels where they are few: then
@@ -134,12 +151,14 @@ static float pixel_cost(size_t groups, size_t in, size_t out) {
     return (float)(WINOGRAD_FACTOR * (PIXEL_PRODUCTS * depth * padded + beside));
 }
 
-// As floats, which do not overflow; nothing depends on the last bit.
-float n8_winograd16_gain(const struct n8_conv_row *row, const struct n8_conv2d_shape *s) {
+// Whether Winograd takes less time. As floats, which do not overflow; nothing depends on the last
+// bit.
+static bool winograd16_pays(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
+    const struct n8_conv2d_shape *s = f->shape;
     const size_t groups = (size_t)s->groups;
     const size_t in = (size_t)s->in_channels / groups, out = (size_t)s->out_channels / groups;
     const float pixels = (float)((int64_t)s->out_height * s->out_width);
-    return pixels * pixel_cost(groups, in, out) - winograd16_cost(row, s, in, out);
+    return pixels * pixel_cost(groups, in, out) > winograd16_cost(row, f, in, out);
 }
 
 static const char *refuse_winograd16(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
@@ -151,15 +170,15 @@ static const char *refuse_winograd16(const struct n8_conv_row *row, const struct
     if (s->in_channels > MOST_CHANNELS || s->out_channels > MOST_CHANNELS) {
         return "for fewer channels";
     }
-    return n8_winograd16_gain(row, s) > 0 ? NULL : "does not pay for so few channels or pixels";
+    return winograd16_pays(row, f) ? NULL : "does not pay for so few channels or pixels";
 }
 
 // NULL, or why a row does not serve such layers at all.
 static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
-    if (!n8_serves(row->level, f->level)) {
+    if (!n8_serves(row->level, f->kernels->isa)) {
         return "of a level beyond the one allowed";
     }
-    if (row->core != N8_CORE_ANY && row->core != f->core) {
+    if (row->core != N8_CORE_ANY && row->core != f->kernels->core) {
         return "ordered for another core";
     }
     return row->kind == N8_CONV_DEPTHWISE    ? refuse_depthwise(row, f)
@@ -202,9 +221,6 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
     if (row->kind == N8_CONV_WINOGRAD16 && f->certificate->acc_bound >= N8_WINOGRAD_REACH) {
         return "its sums were not proved to stay below 2^25";
     }
-    if (row->kind == N8_CONV_WINOGRAD16 && f->frugal) {
-        return "its weights take more memory than there is";
-    }
     const size_t channels = (size_t)(f->shape->out_channels / f->shape->groups);
     if (row->tile.packing == N8_PACKING_BOTH && channels < PACKED_PANELS * row->tile.nr) {
         return "packs rows, which does not pay for so few channels";
@@ -217,12 +233,14 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
 }
 
 // What decided for a row, first what only some layers have.
-static const char *merit(const struct n8_conv_row *row) {
+static const char *merit(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
     if (row->kind == N8_CONV_DEPTHWISE) {
         return row->height == 0 ? "depthwise, of any size" : "depthwise, of this size and stride";
     }
     if (row->kind == N8_CONV_WINOGRAD16) {
-        return "a quarter of the products";
+        return n8_winograd16_transforms(row, f->shape, f->kernels)
+                   ? "a quarter of the products, of weights that are transformed in each run"
+                   : "a quarter of the products";
     }
     if (row->tile.mr == 1) {
         return "for a single pixel";
@@ -281,7 +299,7 @@ const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts,
             best = row;
         }
     }
-    *reasons = (struct n8_conv_reasons){.chosen = best == NULL ? refusal : merit(best)};
+    *reasons = (struct n8_conv_reasons){.chosen = best == NULL ? refusal : merit(best, facts)};
     const bool faster = passed != NULL && best != NULL &&
                         (passed < best ? !is_better(best, passed) : is_better(passed, best));
     if (faster) {

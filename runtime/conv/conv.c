@@ -74,9 +74,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
         .certificate = certificate,
         .in_lo = in_zero_point < lo ? in_zero_point : lo,
         .in_hi = in_zero_point > hi ? in_zero_point : hi,
-        .level = kernels->isa,
-        .core = kernels->core,
-        .frugal = kernels->frugal,
+        .kernels = kernels,
         .accumulates = s16,
     };
     memset(conv, 0, sizeof *conv);
@@ -134,7 +132,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
 }
 
 bool n8_conv_plan_frugal(const struct n8_conv *conv, const struct n8_kernels *kernels,
-                         struct n8_conv *out, float *gain) {
+                         struct n8_conv *out) {
     if (conv->algorithm != N8_ALGORITHM_winograd16) {
         return false;
     }
@@ -144,7 +142,6 @@ bool n8_conv_plan_frugal(const struct n8_conv *conv, const struct n8_kernels *ke
                                         .reach = conv->reach};
     struct n8_kernels frugal = *kernels;
     frugal.frugal = true;
-    *gain = n8_winograd16_gain(conv->row, &conv->shape);
     if (n8_conv_plan(out, &conv->shape, &input, &conv->epilogue, &conv->certificate, &frugal) !=
         N8_OK) {
         return false;

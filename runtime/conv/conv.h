@@ -61,7 +61,9 @@ struct n8_winograd8_plan {
 
 struct n8_winograd16_plan {
     n8_planes_fn *interleave; // of weights, to be packed
-    size_t block;             // tiles of a unit
+    n8_winograd_weights_fn *transform;
+    bool transforms; // in each run: weights are packed as they are
+    size_t block;    // tiles of a unit
 };
 
 // What is claimed of a layer's weights. The plan relies on it, n8_conv_prove checks it.
@@ -155,10 +157,9 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
                             const struct n8_kernels *kernels);
 
 // Whether a planned layer's weights are packed larger than they are in order to be faster, for
-// which there is another plan: `out`, with the same results. `gain`: what the first one is worth,
-// in products that it saves.
+// which there is another plan: `out`, with the same results.
 bool n8_conv_plan_frugal(const struct n8_conv *conv, const struct n8_kernels *kernels,
-                         struct n8_conv *out, float *gain);
+                         struct n8_conv *out);
 
 // What the arrays of a convolution prove, over all output channels.
 struct n8_conv_proof {

@@ -6,6 +6,7 @@
 // stay in a first-level one until they are outputs. No int32 tensor is written as a whole.
 #include "algorithm.h"
 
+#include "choose.h"
 #include "ref/winograd.h"
 
 #include <string.h>
@@ -15,10 +16,15 @@ enum {
     PLANES = N8_WINOGRAD_PLANES,
     OUT = N8_WINOGRAD_OUT,
     OUTPUTS = OUT * OUT,
-    TAPS = 9,
-    LANES = 8,
-    PIECE = 32,           // channels of the input whose weights are packed at once
-    MAX_BLOCK = 16,       // tiles, whose accumulators of a panel nearly fit a first-level cache
+    TAPS = N8_WINOGRAD_TAPS,
+    LANES = N8_WINOGRAD_LANES,
+    PAIRS = N8_WINOGRAD_PAIRS,
+    PAIR_PLANES = PLANES / PAIRS, // whose weights are made at once: a piece of the first 24
+    NEAR_PLANES = 8,              // and one of the rest
+    PIECE = 64, // channels of the input of a panel whose weights stay in a first-level cache
+    GAP = 32,   // values between planes that are written at once, for lines of different sets of it
+    USUAL_BLOCK = 16,     // tiles, whose accumulators of a panel nearly fit a first-level cache
+    MAX_BLOCK = 28,       // where weights are transformed for each block
     LEAST_BLOCK = 4,      // tiles that share a load of weights
     BLOCK_BYTES = 320000, // of transformed input, in a second-level cache
     ENOUGH_UNITS = 16,    // for threads to share; each transforms its input anew
@@ -33,17 +39,33 @@ static size_t tiles_of(const struct n8_conv2d_shape *s) {
     return n8_mul(tiles_across(s), n8_pieces((size_t)s->out_height, OUT));
 }
 
+N8_ONCE size_t n8_winograd16_block(size_t depth, size_t tiles, bool transforms) {
+    const size_t fit = BLOCK_BYTES / (PLANES * sizeof(int16_t) * depth);
+    const size_t most =
+        n8_larger(LEAST_BLOCK, n8_smaller(fit, transforms ? MAX_BLOCK : USUAL_BLOCK));
+    return n8_round_up(n8_pieces(tiles, n8_pieces(tiles, most)), LEAST_BLOCK);
+}
+
+// Values from one plane to the next of weights that a run transforms.
+static size_t plane_of(const struct n8_conv *conv) {
+    return conv->depth * conv->row->tile.nr + GAP;
+}
+
 // Parts of a thread's scratch memory. Channels are so few, by choose.c, that no size overflows.
 struct parts {
-    size_t in, acc, window, nowhere, places, residual_places, size;
+    size_t in, acc, weights, window, nowhere, places, residual_places, size;
 };
 
 static struct parts parts_of(const struct n8_conv *conv) {
     const size_t table = conv->winograd16.block * OUTPUTS * sizeof(ptrdiff_t);
     struct parts parts = {.in = 0};
     parts.acc = conv->winograd16.block * PLANES * conv->depth * sizeof(int16_t);
-    parts.window =
+    parts.weights =
         parts.acc + conv->winograd16.block * PLANES * conv->row->tile.nr * sizeof(int32_t);
+    parts.window = parts.weights;
+    if (conv->winograd16.transforms) {
+        parts.window += PAIR_PLANES * plane_of(conv) * sizeof(int16_t);
+    }
     parts.nowhere = parts.window + SIDE * SIDE * conv->depth;
     parts.places =
         n8_round_up(parts.nowhere + (size_t)conv->shape.out_channels + N8_SLACK, N8_CONV_ALIGN);
@@ -58,13 +80,14 @@ void n8_conv_plan_winograd16(struct n8_conv *conv, const struct n8_kernels *kern
     const size_t panel = conv->row->tile.nr;
     const size_t tiles = tiles_of(s);
     conv->winograd16.interleave = kernels->interleave_s8;
+    conv->winograd16.transform = kernels->winograd_weights_s8;
+    conv->winograd16.transforms = n8_winograd16_transforms(conv->row, s, kernels);
     conv->groups = (size_t)s->groups;
     conv->depth = n8_round_up(conv->group_in, N8_PIXEL);
     conv->group_entries = n8_pieces(conv->group_out, panel) * panel;
-    conv->group_weights = PLANES * sizeof(int16_t) * conv->depth * conv->group_entries;
-    const size_t fit = BLOCK_BYTES / (PLANES * sizeof(int16_t) * conv->depth);
-    const size_t most = fit < LEAST_BLOCK ? LEAST_BLOCK : fit > MAX_BLOCK ? MAX_BLOCK : fit;
-    conv->winograd16.block = n8_round_up(n8_pieces(tiles, n8_pieces(tiles, most)), LEAST_BLOCK);
+    const size_t value = conv->winograd16.transforms ? TAPS : PLANES * sizeof(int16_t);
+    conv->group_weights = value * conv->depth * conv->group_entries;
+    conv->winograd16.block = n8_winograd16_block(conv->depth, tiles, conv->winograd16.transforms);
     const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(tiles, conv->winograd16.block));
     // Where there are few tiles, threads share the channels, too.
     const size_t wanted = n8_pieces(ENOUGH_UNITS, n8_mul(blocks, conv->groups));
@@ -76,68 +99,58 @@ void n8_conv_plan_winograd16(struct n8_conv *conv, const struct n8_kernels *kern
     conv->scratch_size = parts_of(conv).size;
 }
 
-// Eight values, which take one operation where the processor has vectors.
-typedef int16_t lanes __attribute__((vector_size(LANES * sizeof(int16_t))));
-
-// One direction of the transform of weights, times 24, from 3 taps: |u| <= 12 |w| at most.
-static inline void transform_taps(lanes u[SIDE], lanes g0, lanes g1, lanes g2) {
-    const lanes ends = g0 + g2, far = g0 + 4 * g2;
-    u[0] = -4 * (ends + g1);
-    u[1] = -4 * (ends - g1);
-    u[2] = 6 * g2;
-    u[3] = 6 * g0;
-    u[4] = far + 2 * g1;
-    u[5] = far - 2 * g1;
-}
-
-// One channel of the input of eight of the output: to all planes.
-static void pack_lanes(int16_t *to, size_t plane, const lanes g[TAPS]) {
-    lanes rows[3][SIDE], u[SIDE];
-    for (size_t y = 0; y < 3; y++) {
-        transform_taps(rows[y], g[3 * y], g[3 * y + 1], g[3 * y + 2]);
-    }
-#pragma GCC unroll 6
-    for (size_t j = 0; j < SIDE; j++) {
-        transform_taps(u, rows[0][j], rows[1][j], rows[2][j]);
-#pragma GCC unroll 6
-        for (size_t i = 0; i < SIDE; i++) {
-            memcpy(to + n8_winograd_plane(i, j) * plane, &u[i], sizeof u[i]);
-        }
-    }
-}
-
-// `size` channels of the input of `count` of the output, of which the file has one after the other.
-static void pack_piece(const struct n8_conv *conv, int16_t *to, const int8_t *from, size_t count,
+// `count` channels of the output, each [3][3][I], and `size` of the input to [size][3][3][LANES].
+static void pack_lanes(const struct n8_conv *conv, int8_t *to, const int8_t *from, size_t count,
                        size_t size) {
-    const size_t panel = conv->row->tile.nr, in = conv->group_in;
-    int8_t bytes[PIECE * LANES] = {0};
-    int16_t taps[TAPS][PIECE * LANES];
     for (size_t t = 0; t < TAPS; t++) {
-        conv->winograd16.interleave(bytes, LANES, from + t * in, TAPS * in, count, size);
-        for (size_t i = 0; i < PIECE * LANES; i++) {
-            taps[t][i] = bytes[i];
-        }
-    }
-    for (size_t k = 0; k < size; k++, to += panel) {
-        lanes g[TAPS];
-        for (size_t t = 0; t < TAPS; t++) {
-            memcpy(&g[t], &taps[t][k * LANES], sizeof g[t]);
-        }
-        pack_lanes(to, conv->depth * panel, g);
+        conv->winograd16.interleave(to + t * LANES, TAPS * LANES, from + t * conv->group_in,
+                                    TAPS * conv->group_in, count, size);
     }
 }
 
-// [O][3][3][I] to [O / panel][planes][depth][panel].
+// Which plane the p-th of those that are made at once is.
+static size_t plane_at(size_t pair, size_t p) {
+    return p < NEAR_PLANES
+               ? pair * NEAR_PLANES + p
+               : PAIRS * NEAR_PLANES + pair * (PAIR_PLANES - NEAR_PLANES) + p - NEAR_PLANES;
+}
+
+// The same, transformed: to LANES channels of a panel.
+static void pack_transformed(const struct n8_conv *conv, int16_t *to, const int8_t *from,
+                             size_t count) {
+    const size_t panel = conv->row->tile.nr, in = conv->group_in;
+    int16_t planes[PAIR_PLANES * PIECE * LANES];
+    for (size_t k = 0; k < in; k += PIECE) {
+        const size_t size = n8_smaller(conv->depth - k, PIECE);
+        int8_t taps[PIECE * TAPS * LANES] = {0};
+        pack_lanes(conv, taps, from + k, count, n8_smaller(in - k, PIECE));
+        for (size_t i = 0; i < PLANES; i++) {
+            const size_t pair = i / PAIR_PLANES, p = i % PAIR_PLANES;
+            int16_t *plane = to + (plane_at(pair, p) * conv->depth + k) * panel;
+            if (p == 0) {
+                conv->winograd16.transform(planes, PIECE * LANES, taps, size, LANES, pair);
+            }
+            for (size_t j = 0; j < size; j++) {
+                memcpy(plane + j * panel, planes + (p * PIECE + j) * LANES, LANES * sizeof *plane);
+            }
+        }
+    }
+}
+
+// [O][3][3][I] to [O / LANES][depth][3][3][LANES] or, transformed, to
+// [O / panel][planes][depth][panel].
 void n8_conv_pack_winograd16(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     const size_t panel = conv->row->tile.nr, in = conv->group_in, out = conv->group_out;
     for (size_t g = 0; g < conv->groups; g++, weights += out * TAPS * in) {
-        int16_t *group = (int16_t *)memory + g * (conv->group_weights / sizeof(int16_t));
+        int8_t *group = (int8_t *)memory + g * conv->group_weights;
         for (size_t n = 0; n < out; n += LANES) {
-            const size_t count = out - n < LANES ? out - n : LANES;
-            int16_t *to = group + n / panel * PLANES * conv->depth * panel + n % panel;
-            for (size_t k = 0; k < in; k += PIECE) {
-                pack_piece(conv, to + k * panel, weights + n * TAPS * in + k, count,
-                           in - k < PIECE ? in - k : PIECE);
+            const int8_t *from = weights + n * TAPS * in;
+            const size_t count = n8_smaller(out - n, LANES);
+            if (conv->winograd16.transforms) {
+                pack_lanes(conv, group + n * TAPS * conv->depth, from, count, in);
+            } else {
+                const size_t at = n / panel * PLANES * conv->depth * panel + n % panel;
+                pack_transformed(conv, (int16_t *)(void *)group + at, from, count);
             }
         }
     }
@@ -162,6 +175,7 @@ struct winograd {
     const struct n8_conv_io *io;
     int16_t *in;       // [planes][block][depth]
     int32_t *acc;      // [planes][block][panel]
+    int16_t *weights;  // [PAIR_PLANES][depth][panel], where they are transformed in each run
     int8_t *window;    // [6][6][depth], a copy with padding
     int8_t *nowhere;   // a pixel for what is beyond the edge
     ptrdiff_t *places; // [block][16], of the output
@@ -334,26 +348,62 @@ static void point_block(const struct winograd *w) {
     }
 }
 
-// The sums of a panel. Those that no output needs remain 0.
-static void multiply(const struct winograd *w, const int16_t *weights) {
+// The sums of a panel at `planes` planes from `first` on. Those that no output needs remain 0.
+static void multiply(const struct winograd *w, const int16_t *weights, size_t first,
+                     size_t planes) {
     const struct n8_conv *conv = w->conv;
     const size_t panel = conv->row->tile.nr, block = conv->winograd16.block;
     for (size_t i = 0; i < w->product_count; i++) {
         const struct product *it = &w->products[i];
-        if (it->tiles == 0) {
+        const size_t plane = n8_larger(first, it->plane);
+        const size_t end = n8_smaller(first + planes, it->plane + it->planes);
+        if (it->tiles == 0 || plane >= end) {
             continue;
         }
         conv->row->winograd16->gemm(&(struct n8_winograd_gemm_args){
-            .sums = w->acc + (it->plane * block + it->tile) * panel,
-            .in = w->in + (it->plane * block + it->tile) * conv->depth,
-            .weights = weights + it->plane * conv->depth * panel,
+            .sums = w->acc + (plane * block + it->tile) * panel,
+            .in = w->in + (plane * block + it->tile) * conv->depth,
+            .weights = weights + (plane - first) * conv->depth * panel,
             .depth = conv->depth,
             .tiles = it->tiles,
-            .planes = it->planes,
+            .planes = end - plane,
             .sums_plane = block * panel * sizeof *w->acc,
             .in_plane = block * conv->depth * sizeof *w->in,
             .width = panel,
         });
+    }
+}
+
+// Makes the weights of a panel, whose channels begin at `from`, at two rows of planes.
+static void transform_panel(const struct winograd *w, const int8_t *from, size_t pair) {
+    const struct n8_conv *conv = w->conv;
+    const size_t panel = conv->row->tile.nr, depth = conv->depth;
+    for (size_t k = 0; k < depth; k += PIECE) {
+        for (size_t n = 0; n < panel; n += LANES) {
+            conv->winograd16.transform(w->weights + k * panel + n, plane_of(conv),
+                                       from + (n * depth + k * LANES) * TAPS,
+                                       n8_smaller(depth - k, PIECE), panel, pair);
+        }
+    }
+}
+
+// The sums of the panel of channels from `channel` of the group on.
+static void multiply_panel(const struct winograd *w, const int8_t *group, size_t channel) {
+    const struct n8_conv *conv = w->conv;
+    const size_t at = channel * conv->depth;
+    const bool transforms = conv->winograd16.transforms;
+    const int16_t *weights = (const int16_t *)(const void *)group + at * PLANES;
+    size_t plane = 0;
+    for (size_t i = 0; i < PLANES; i += transforms ? 1 : PLANES) {
+        const size_t pair = i / PAIR_PLANES, p = i % PAIR_PLANES;
+        if (transforms) {
+            if (p == 0) {
+                transform_panel(w, group + at * TAPS, pair);
+            }
+            weights = w->weights + p * plane_of(conv);
+            plane = plane_at(pair, p);
+        }
+        multiply(w, weights, plane, transforms ? 1 : PLANES);
     }
 }
 
@@ -363,8 +413,6 @@ static void run_slice(const struct winograd *w) {
     const size_t group = w->at.group, end = w->at.channel + w->at.channels;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t panel = conv->row->tile.nr;
-    const int16_t *weights =
-        (const int16_t *)(const void *)(conv->weights + group * conv->group_weights);
     struct n8_winograd_output_args output = {
         .places = w->places,
         .residual_places = w->residual_places,
@@ -382,7 +430,7 @@ static void run_slice(const struct winograd *w) {
         const size_t entry = group * conv->group_entries + n;
         const size_t first = group * conv->group_out + n;
         const size_t rest = end - n;
-        multiply(w, weights + n * PLANES * conv->depth);
+        multiply_panel(w, conv->weights + group * conv->group_weights, n);
         output.out = (int8_t *)w->io->out + first;
         output.residual = w->io->residual == NULL ? NULL : w->io->residual + first;
         output.channels = rest < panel ? rest : panel;
@@ -403,6 +451,7 @@ void n8_conv_run_winograd16(const struct n8_conv *conv, const struct n8_conv_io 
         .io = io,
         .in = (int16_t *)(void *)(scratch + parts.in),
         .acc = (int32_t *)(void *)(scratch + parts.acc),
+        .weights = (int16_t *)(void *)(scratch + parts.weights),
         .window = scratch + parts.window,
         .nowhere = scratch + parts.nowhere,
         .places = (ptrdiff_t *)(void *)(scratch + parts.places),

@@ -7,10 +7,9 @@
 
 #include <stdlib.h>
 
-// A step with a frugal plan, and how many products a byte of its own plan saves.
+// A step with a frugal plan, and how often a run would transform its weights by that.
 struct candidate {
-    size_t step;
-    float worth;
+    size_t step, worth;
 };
 
 // The best first; equals in the order of the steps, as qsort is not stable.
@@ -56,10 +55,9 @@ enum n8_status n8_plan_weights(struct n8_model *model, uint64_t max_bytes) {
     memory->packed = memory->scratch = 0;
     for (size_t s = 0; s < steps; s++) {
         const struct n8_step *step = &model->steps[s];
-        float gain;
-        if (n8_conv_plan_frugal(&step->conv, &model->kernels, &frugal, &gain)) {
-            const size_t saved = step->packed_size - frugal.packed_size;
-            candidates[count++] = (struct candidate){.step = s, .worth = gain / (float)saved};
+        if (n8_conv_plan_frugal(&step->conv, &model->kernels, &frugal)) {
+            candidates[count++] =
+                (struct candidate){.step = s, .worth = step->conv.units / step->conv.slices};
             add(memory, frugal.packed_size, frugal.scratch_size);
         } else {
             add(memory, step->packed_size, step->scratch_size);
@@ -68,8 +66,7 @@ enum n8_status n8_plan_weights(struct n8_model *model, uint64_t max_bytes) {
     qsort(candidates, count, sizeof *candidates, by_worth);
     for (size_t i = 0; i < count; i++) {
         struct n8_step *step = &model->steps[candidates[i].step];
-        float gain;
-        n8_conv_plan_frugal(&step->conv, &model->kernels, &frugal, &gain);
+        n8_conv_plan_frugal(&step->conv, &model->kernels, &frugal);
         struct n8_memory with = *memory;
         with.packed -= n8_round_up(frugal.packed_size, N8_ALIGN);
         add(&with, step->packed_size, step->scratch_size);

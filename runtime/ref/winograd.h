@@ -7,7 +7,14 @@
 
 #include "kernel.h"
 
-enum { N8_WINOGRAD_SIDE = 6, N8_WINOGRAD_PLANES = 36, N8_WINOGRAD_OUT = 4 };
+enum {
+    N8_WINOGRAD_SIDE = 6,
+    N8_WINOGRAD_PLANES = 36,
+    N8_WINOGRAD_OUT = 4,
+    N8_WINOGRAD_TAPS = 9,
+    N8_WINOGRAD_PAIRS = 3, // of rows of planes: their weights are made at once
+    N8_WINOGRAD_LANES = 8, // channels of the output that are transformed at once
+};
 
 static inline size_t n8_winograd_plane(size_t i, size_t j) {
     return j < 4 ? 4 * i + j : 24 + 2 * i + j - 4;

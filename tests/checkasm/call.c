@@ -46,6 +46,10 @@ void call_plain(const struct call *call) {
         ((n8_winograd_input_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]),
                                            (ptrdiff_t)x[3], (ptrdiff_t)x[4], (size_t)x[5]);
         break;
+    case SIGNATURE_WINOGRAD_WEIGHTS:
+        ((n8_winograd_weights_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]),
+                                             (size_t)x[3], (size_t)x[4], (size_t)x[5]);
+        break;
     case SIGNATURE_SOFTMAX:
         ((n8_softmax_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2]);
         break;
@@ -128,6 +132,7 @@ static size_t count_of(enum signature signature) {
     case SIGNATURE_QUANTIZE_S16:
     case SIGNATURE_DEQUANTIZE_ACC:
     case SIGNATURE_WINOGRAD_INPUT:
+    case SIGNATURE_WINOGRAD_WEIGHTS:
     case SIGNATURE_PLANES:
     case SIGNATURE_TABLES:
     case SIGNATURE_TRANSPOSE:

@@ -73,6 +73,28 @@ void cases_n8_winograd_input_fn(struct context *context) {
     }
 }
 
+void cases_n8_winograd_weights_fn(struct context *context) {
+    enum { CASES = 200, WIDTH = 16, LANES = 8, TAPS = 9 };
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= CASES; step++) {
+        const bool last = step == CASES;
+        const size_t depth = last ? 64 : 8 * (1 + (size_t)step % 5);
+        const size_t pair = (size_t)step % 3, width = LANES * (1 + rng_below(rng, 2));
+        const size_t plane = depth * width + LANES * rng_below(rng, 3);
+        const size_t out_size = 11 * plane + (depth - 1) * width + LANES;
+        const size_t in_size = depth * TAPS * LANES;
+        int8_t *in = guard_place(rng, REGION_WEIGHTS, in_size);
+        int8_t other[1];
+        data_operands(rng, (int)rng_below(rng, DATA_PATTERNS), in, in_size, other, 1);
+        int16_t *out = guard_place(rng, REGION_OUT, round_up(out_size * sizeof *out, ALIGNED));
+        struct test_case test = {.out = (uint8_t *)out, .out_size = out_size * sizeof *out};
+        test.call = (struct call){.signature = SIGNATURE_WINOGRAD_WEIGHTS,
+                                  .x = {(uintptr_t)out, plane, (uintptr_t)in, depth, width, pair}};
+        snprintf(test.text, sizeof test.text, "depth=%zu width=%zu pair=%zu", depth, width, pair);
+        check_step(context, &test, last);
+    }
+}
+
 // Sums whose outputs are multiples of 64 modulo 2^32 are what every acc'' gives; small multiples of
 // 576 give small ones, and ties with them.
 static void fill_sums(struct rng *rng, int pattern, int32_t *sums, size_t count) {

@@ -109,13 +109,13 @@ static void check_choice(void) {
         const struct n8_conv2d_epilogue epilogue = {
             .type = cases[i].type, .multiplier = &one, .residual_scale = cases[i].residual};
         const struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
+        const struct n8_kernels kernels = {.isa = cases[i].level, .core = cases[i].core};
         const struct n8_conv_facts facts = {.shape = &shape,
                                             .epilogue = &epilogue,
                                             .certificate = &certificate,
                                             .in_lo = -128,
                                             .in_hi = 127,
-                                            .level = cases[i].level,
-                                            .core = cases[i].core};
+                                            .kernels = &kernels};
         struct n8_conv_reasons reasons;
         const struct n8_conv_row *row = n8_choose_conv(&facts, &reasons);
         if (row == NULL || reasons.chosen == NULL ||
@@ -131,8 +131,10 @@ static void check_choice(void) {
     const struct n8_conv2d_shape shape = {.groups = 1, .in_channels = 8, .out_channels = 8};
     const struct n8_conv2d_epilogue epilogue = {.type = N8_TYPE_S8};
     const struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
-    const struct n8_conv_facts facts = {
-        .shape = &shape, .epilogue = &epilogue, .certificate = &certificate};
+    const struct n8_conv_facts facts = {.shape = &shape,
+                                        .epilogue = &epilogue,
+                                        .certificate = &certificate,
+                                        .kernels = &(const struct n8_kernels){.isa = N8_ISA_AUTO}};
     struct n8_conv_reasons reasons;
     if (n8_choose_conv(&facts, &reasons) != NULL ||
         strcmp(reasons.chosen, "of a level beyond the one allowed") != 0)

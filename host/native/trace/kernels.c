@@ -49,6 +49,11 @@ static uint32_t deep_parts(const struct n8_igemm_args *a) {
                 size_t channels) {                                                                 \
         RECORD(symbol, SIZE(channels));                                                            \
     }
+#define WINOGRAD_WEIGHTS(symbol)                                                                   \
+    void symbol(int16_t *out, size_t plane, const int8_t *in, size_t depth, size_t width,          \
+                size_t pair) {                                                                     \
+        RECORD(symbol, SIZE(depth), SIZE(pair));                                                   \
+    }
 #define WINOGRAD_GEMM(symbol)                                                                      \
     TAKES(symbol, n8_winograd_gemm_args, SIZE(a->tiles), SIZE(a->planes), SIZE(a->depth),          \
           SIZE(a->width))
@@ -142,48 +147,49 @@ static uint32_t deep_parts(const struct n8_igemm_args *a) {
     }
 
 // What each slot takes.
-#define OF_quantize_f32_s8    QUANTIZE
-#define OF_dequantize_s8_f32  DEQUANTIZE
-#define OF_quantize_f32_s16   QUANTIZE_S16
-#define OF_dequantize_s16_f32 DEQUANTIZE_S16
-#define OF_dequantize_s32_f32 DEQUANTIZE_ACC
-#define OF_requantize_s32_s8  REQUANTIZE_ACC
-#define OF_add_s8             POINTWISE
-#define OF_add_s16            POINTWISE_S16
-#define OF_multiply_s16       POINTWISE_S16
-#define OF_output_s32_s16     OUTPUT
-#define OF_depthwise_s16_s32  DEPTHWISE_S16
-#define OF_requantize_s8      POINTWISE
-#define OF_multiply_s8        POINTWISE
-#define OF_divide_s8          POINTWISE
-#define OF_table_s8           TABLE
-#define OF_interpolate_s16    INTERPOLATE
-#define OF_tables_s8          TABLES
-#define OF_affine_s8          AFFINE
-#define OF_lrn_s8             LRN
-#define OF_sums_s16           SUMS
-#define OF_normalize_s16      NORMALIZE
-#define OF_maxpool_s8         POOL
-#define OF_avgpool_s8         POOL
-#define OF_winograd_s8        WINOGRAD
-#define OF_blend_s8           BLEND
-#define OF_blend_f32          BLEND
-#define OF_softmax_f32        SOFTMAX
-#define OF_powers_s8          POWERS
-#define OF_top_s8             TOP
-#define OF_interleave_s8      PLANES
-#define OF_deinterleave_s8    PLANES
-#define OF_transpose_f32      TRANSPOSE
-#define OF_igemm_s8_s32       IGEMM
-#define OF_igemm_s8_f32       IGEMM
-#define OF_igemm_s8_s8        IGEMM
-#define OF_igemm_s8_s8_add    IGEMM
-#define OF_depthwise_s8       DEPTHWISE
-#define OF_depthwise3x3s1_s8  DEPTHWISE
-#define OF_depthwise3x3s2_s8  DEPTHWISE
-#define OF_winograd_input_s8  WINOGRAD_INPUT
-#define OF_winograd_gemm_s32  WINOGRAD_GEMM
-#define OF_winograd_output_s8 WINOGRAD_OUTPUT
+#define OF_quantize_f32_s8     QUANTIZE
+#define OF_dequantize_s8_f32   DEQUANTIZE
+#define OF_quantize_f32_s16    QUANTIZE_S16
+#define OF_dequantize_s16_f32  DEQUANTIZE_S16
+#define OF_dequantize_s32_f32  DEQUANTIZE_ACC
+#define OF_requantize_s32_s8   REQUANTIZE_ACC
+#define OF_add_s8              POINTWISE
+#define OF_add_s16             POINTWISE_S16
+#define OF_multiply_s16        POINTWISE_S16
+#define OF_output_s32_s16      OUTPUT
+#define OF_depthwise_s16_s32   DEPTHWISE_S16
+#define OF_requantize_s8       POINTWISE
+#define OF_multiply_s8         POINTWISE
+#define OF_divide_s8           POINTWISE
+#define OF_table_s8            TABLE
+#define OF_interpolate_s16     INTERPOLATE
+#define OF_tables_s8           TABLES
+#define OF_affine_s8           AFFINE
+#define OF_lrn_s8              LRN
+#define OF_sums_s16            SUMS
+#define OF_normalize_s16       NORMALIZE
+#define OF_maxpool_s8          POOL
+#define OF_avgpool_s8          POOL
+#define OF_winograd_s8         WINOGRAD
+#define OF_winograd_weights_s8 WINOGRAD_WEIGHTS
+#define OF_blend_s8            BLEND
+#define OF_blend_f32           BLEND
+#define OF_softmax_f32         SOFTMAX
+#define OF_powers_s8           POWERS
+#define OF_top_s8              TOP
+#define OF_interleave_s8       PLANES
+#define OF_deinterleave_s8     PLANES
+#define OF_transpose_f32       TRANSPOSE
+#define OF_igemm_s8_s32        IGEMM
+#define OF_igemm_s8_f32        IGEMM
+#define OF_igemm_s8_s8         IGEMM
+#define OF_igemm_s8_s8_add     IGEMM
+#define OF_depthwise_s8        DEPTHWISE
+#define OF_depthwise3x3s1_s8   DEPTHWISE
+#define OF_depthwise3x3s2_s8   DEPTHWISE
+#define OF_winograd_input_s8   WINOGRAD_INPUT
+#define OF_winograd_gemm_s32   WINOGRAD_GEMM
+#define OF_winograd_output_s8  WINOGRAD_OUTPUT
 
 #define N8_KERNEL(slot, suffix) OF_##slot(n8_##slot##_##suffix)
 #include "kernels.inc"

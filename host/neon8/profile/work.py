@@ -137,6 +137,12 @@ def winograd_input(sizes: Sizes) -> Terms:
     return (1, sizes[0] // 8)
 
 
+def winograd_weights(sizes: Sizes) -> Terms:
+    """Terms of one pair of rows of planes."""
+    depth, pair, *_ = sizes
+    return (1, *(depth * (pair == each) for each in range(3)))
+
+
 def winograd_gemm(sizes: Sizes) -> Terms:
     """Terms of planes of tiles."""
     tiles, planes, depth, *_ = sizes
@@ -166,6 +172,7 @@ TERMS: dict[str, Callable[[Sizes], Terms]] = {
     "depthwise_s16_s32": depthwise_s16,
     "depthwise": depthwise,
     "winograd_s8": winograd,
+    "winograd_weights_s8": winograd_weights,
     "winograd_input_s8": winograd_input,
     "winograd_gemm_s32": winograd_gemm,
     "winograd_output_s8": winograd_output,

@@ -122,8 +122,8 @@ class Model(Closable):
         isa: "c", "vector", "avx2" or "avx512", on ARM "neon", "dotprod" or "i8mm"
             allows no more; by default $N8_ISA, else the best.
         max_bytes: the most that the model and one session may take; 1 GiB by default.
-        To fit, layers give up weights that are packed larger for speed, where a byte of
-        them saves least: StepInfo.spared.
+        To fit, layers give up weights that are packed larger for speed, those first
+        that a run transforms least often instead: StepInfo.spared.
         ModelError: the file is unreadable, damaged or refused. SetupError: no library,
         no memory, or no such instruction set here.
         """

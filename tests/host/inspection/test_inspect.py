@@ -118,7 +118,7 @@ def test_a_model_shows_what_fitting_memory_costs(tmp_path):
     said = describe(model, **board, max_bytes=takes - 1)
     shown = r"^given up +\d+ bytes of weights .* 1 layer of 36864 MACs$"
     assert re.search(shown, said, re.MULTILINE)
-    (row,) = chosen_for(said, "its weights take more memory than there is")
+    (row,) = chosen_for(said, "of weights that are transformed in each run")
     assert "winograd_gemm_s32_neon" in row
 
 
