@@ -9,10 +9,10 @@ enum {
     MIDDLE = 3 << 22, // 1.5 * 2^23, a float32 between whose neighbours lies 1
     MIDDLE_BITS = 0x4b400000,
     HALF = 1 << 22, // what may be added to it and taken from it
-    LARGE = 32638,  // results that 16 bits may not hold with a zero point
 };
 #define NONE     UINT64_MAX
 #define ROUNDING 0x1p-17 // of a float32 product below 256, at most
+#define LARGE    32638.0 // results that 16 bits may not hold with a zero point
 
 // The least x >= 0 with lo <= a x mod d <= hi, of 0 <= lo <= hi < d, a < d; NONE if there is none
 // that could be used. As in Euclid's algorithm, a and d become d mod a and a.
@@ -104,11 +104,12 @@ bool n8_fuse_channel(float multiplier, int32_t bias, int64_t above, int64_t belo
         return false;
     }
     // multiplier = mantissa / 2^bits, and both ends of the interval are multiples of 1 / 2^bits.
-    int exponent;
-    const uint64_t mantissa = (uint64_t)ldexpf(frexpf(multiplier, &exponent), 24);
-    const int bits = 24 - exponent;
+    uint32_t binary;
+    memcpy(&binary, &multiplier, sizeof binary);
+    const uint64_t mantissa = (binary & 0x7fffff) | 0x800000;
+    const int bits = 150 - (int)(binary >> 23);
     const uint64_t one = UINT64_C(1) << bits;
-    const int64_t from = (int64_t)ldexp(low, bits) + 1, to = (int64_t)ldexp(high, bits) - 1;
+    const int64_t from = (int64_t)(low * (double)one) + 1, to = (int64_t)(high * (double)one) - 1;
     if (from > to) {
         return false;
     }
