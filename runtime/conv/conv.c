@@ -208,12 +208,12 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_c
     } else if (fuses(conv)) { // whose other arrays nobody needs
         int32_t *start = (int32_t *)(void *)(next + 3 * array);
         float *addend = (float *)(void *)(next + 2 * array);
-        const bool depthwise = conv->algorithm == N8_ALGORITHM_depthwise; // one panel
-        const size_t panel = depthwise ? conv->group_entries : conv->row->tile.nr;
-        const bool all = n8_conv_fuse(conv, weights, panel, start, addend) == 0;
+        const bool depthwise = conv->algorithm == N8_ALGORITHM_depthwise;
+        const size_t panel = depthwise ? conv->row->block : conv->row->tile.nr;
+        conv->mixed = n8_conv_fuse(conv, weights, panel, start, addend) != 0;
         // Tiles that go on at the next panel begin as those of this one.
-        const bool alike = depthwise || (converts(conv->row) && conv->small);
-        conv->start = all || !alike ? start : NULL;
+        const bool alike = !depthwise && converts(conv->row) && conv->small;
+        conv->start = conv->mixed && alike ? NULL : start;
     }
 }
 
@@ -238,6 +238,7 @@ void n8_conv_adopt(struct n8_conv *conv, const struct n8_conv *packed) {
     conv->weights = packed->weights;
     conv->small = packed->small;
     conv->start = packed->start;
+    conv->mixed = packed->mixed;
     conv->epilogue.bias = packed->epilogue.bias;
     conv->epilogue.multiplier = packed->epilogue.multiplier;
     conv->epilogue.bias_f32 = packed->epilogue.bias_f32;

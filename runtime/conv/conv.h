@@ -114,6 +114,7 @@ struct n8_conv {
     const int8_t *weights;
     bool small;           // what the kernel wants of n8_conv_proof
     const int32_t *start; // (5d), with the epilogue's bias_f32, or NULL
+    bool mixed;           // some of its panels begin with 0: (5d) is not proved of these
     size_t slices;        // units that share a block's channels, the same number a group
     size_t slice;         // channels of one slice, at most; packed panels begin there
     bool by_slices;      // the units of a slice follow one another, so that its weights stay cached

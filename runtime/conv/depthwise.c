@@ -213,6 +213,37 @@ static void copy_padded(const struct depthwise *d, const int8_t *image, int64_t 
     memset(to + inside * channels, d->conv->in_zero_point, (size_t)(end - stop) * channels);
 }
 
+// The kernel, apart for blocks of channels of which (5d) is proved and those between. Moves the
+// rows.
+static void run_kernel(struct depthwise *d) {
+    const struct n8_conv *conv = d->conv;
+    if (conv->start == NULL || !conv->mixed) {
+        conv->row->depthwise(&d->args);
+        return;
+    }
+    const struct n8_depthwise_args all = d->args;
+    const size_t block = conv->row->block;
+    size_t some = block;
+    for (size_t c = 0; c < all.channels; c += some, some = block) {
+        const bool fused = conv->start[c] != 0;
+        while (c + some < all.channels && (conv->start[c + some] != 0) == fused) {
+            some += block;
+        }
+        d->args.channels = n8_smaller(some, all.channels - c);
+        d->args.out = all.out + c;
+        d->args.weights = all.weights + c * conv->taps;
+        d->args.bias = all.bias + c;
+        d->args.start = fused ? all.start + c : NULL;
+        d->args.multiplier = all.multiplier + c;
+        d->args.addend = all.addend + c;
+        conv->row->depthwise(&d->args);
+        for (int32_t ky = 0; ky < d->seen; ky++) {
+            d->rows[ky] += d->args.channels;
+        }
+    }
+    d->args = all;
+}
+
 // Outputs [from, to) of a unit whose windows may leave the image: what they see is copied, with
 // padding. Where a copy is a whole row, it also serves the next unit.
 static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, int64_t to) {
@@ -247,7 +278,7 @@ static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, 
             }
         }
         d->args.out = (int8_t *)d->io->out + (out_row * s->out_width + ox) * d->io->out_stride;
-        conv->row->depthwise(&d->args);
+        run_kernel(d);
     }
 }
 
@@ -270,7 +301,7 @@ static void run_inner(struct depthwise *d, size_t n, int64_t oy, int64_t from, i
     d->args.step = n8_strides(d->io->in_stride, s->stride_width);
     d->args.pixels = (size_t)(to - from);
     d->args.out = (int8_t *)d->io->out + (out_row * s->out_width + from) * d->io->out_stride;
-    d->conv->row->depthwise(&d->args);
+    run_kernel(d);
 }
 
 void n8_conv_run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
