@@ -67,6 +67,15 @@ _\name:
         hint    #34
 .endm
 
+        // Goes on in a function of another file.
+.macro  go_on   name
+#if defined(__APPLE__)
+        b       _\name
+#else
+        b       \name
+#endif
+.endm
+
 // Closes it.
 .macro  endfunc name
         .cfi_endproc

@@ -255,7 +255,7 @@ func    n8_depthwise_s8_dotprod_5x5\kind, DOTPROD
         leave   80, D8_TO_D15
         ret
 .Lany_\kind:
-        b       n8_depthwise_s8_neon
+        go_on   n8_depthwise_s8_neon
 endfunc n8_depthwise_s8_dotprod_5x5\kind
 .endm
 
