@@ -162,6 +162,10 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
 bool n8_conv_plan_frugal(const struct n8_conv *conv, const struct n8_kernels *kernels,
                          struct n8_conv *out);
 
+// What a kernel may round by adding 1.5 * 2^23, and narrow to int16 without saturating, with a zero
+// point; 1 less for the rounding of (6).
+enum { N8_SMALL_SUM = 1 << 22, N8_SMALL_RESULT = 32638 };
+
 // What the arrays of a convolution prove, over all output channels.
 struct n8_conv_proof {
     uint64_t acc_bound;             // (12): the largest sum |w| * reach + |bias|

@@ -12,7 +12,6 @@ enum {
 };
 #define NONE     UINT64_MAX
 #define ROUNDING 0x1p-17 // of a float32 product below 256, at most
-#define LARGE    32638.0 // results that 16 bits may not hold with a zero point
 
 // The least x >= 0 with lo <= a x mod d <= hi, of 0 <= lo <= hi < d, a < d; NONE if there is none
 // that could be used. As in Euclid's algorithm, a and d become d mod a and a.
@@ -82,8 +81,8 @@ bool n8_fuse_channel(float multiplier, int32_t bias, int64_t above, int64_t belo
     const int64_t most = bias + 127 * above + 128 * below;
     const int64_t least = bias - 128 * above - 127 * below;
     const double farthest = (double)(most > -least ? most : -least);
-    if (farthest * (double)multiplier >= LARGE || least <= -2 * HALF || most >= 2 * HALF ||
-        most - least >= 2 * HALF) {
+    if (farthest * (double)multiplier >= (double)N8_SMALL_RESULT || least <= -2 * HALF ||
+        most >= 2 * HALF || most - least >= 2 * HALF) {
         return false;
     }
     *start = MIDDLE_BITS + bias;

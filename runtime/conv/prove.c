@@ -9,10 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-// What a kernel may round by adding 1.5 * 2^23, and narrow to int16 without saturating, with a zero
-// point; 1 less for the rounding of (6).
-enum { SMALL_SUM = 1 << 22, SMALL_RESULT = 32638 };
-
 static float load_f32(const float *array, size_t index) {
     float value;
     memcpy(&value, (const uint8_t *)array + index * sizeof value, sizeof value);
@@ -195,8 +191,8 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         }
         out->small_results =
             out->small_results &&
-            (double)bound * (double)load_f32(e->multiplier, n) + residual < (double)SMALL_RESULT;
-        out->small = out->small_results && out->small && bound < SMALL_SUM;
+            (double)bound * (double)load_f32(e->multiplier, n) + residual < (double)N8_SMALL_RESULT;
+        out->small = out->small_results && out->small && bound < N8_SMALL_SUM;
         if (e->bias_f32 != NULL && !n8_float_bias_ok(load_f32(e->bias_f32, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a float bias is neither 0 nor a normal number");
         }
