@@ -13,6 +13,8 @@ from neon8.quant import fused
 from neon8.quant.fused import Channels, channels_of, nearest_proved, prove
 
 F = np.float32
+DIGEST = "0x7abde47db2a2f985"
+"""Of all channels, as in tests/native/fuse.c."""
 
 
 def channel(low, high, lo=-128, hi=127, zero_point=0):
@@ -195,6 +197,41 @@ def test_the_nearest_that_is_proved(seed):
         bits = multiplier[row].view(np.int32) + np.array(order, np.int32)
         holds = prove(bits.view(F), some.at(np.full(len(order), row))).holds
         assert order[holds.argmax()] == moved[row]
+
+
+def drawn_as_in_c(channels):
+    """The channels of tests/native/fuse.c."""
+    state = 1
+
+    def below(end):
+        nonlocal state
+        state = (state * 6364136223846793005 + 1442695040888963407) & (1 << 64) - 1
+        return (state >> 32) * end >> 32
+
+    for _ in range(channels):
+        lo = -100 if below(4) == 0 else -128
+        hi = 90 if below(4) == 0 else 127
+        zero_point = -128 if below(2) == 0 else below(256) - 128
+        reach = 1 << below(15)
+        above = below(reach)
+        under = reach - above
+        bias = below(1 << 18) - (1 << 17)
+        exponent, mantissa = 104 + below(24), below(1 << 23)
+        bits = exponent << 23 | (0 if below(3) == 0 else mantissa)
+        low, high = (bias + a * above + b * under for a, b in ((-128, -127), (127, 128)))
+        some = channel(low, high, lo, hi, zero_point)
+        yield np.array([bits], np.int32).view(F), bias, some
+
+
+def test_the_library_proves_the_same():
+    """Start and addend of each channel, as in tests/native/fuse.c."""
+    digest = 0
+    for multiplier, bias, some in drawn_as_in_c(4000):
+        proof = prove(multiplier, some)
+        start = (0x4B400000 + bias + int(proof.b[0])) if proof.holds[0] else 0
+        for value in (start, int(proof.c[0]) if proof.holds[0] else 0):
+            digest = ((digest ^ value & 0xFFFFFFFF) * 0x100000001B3) & (1 << 64) - 1
+    assert f"{digest:#x}" == DIGEST
 
 
 def test_without_a_proof_nothing_changes():
