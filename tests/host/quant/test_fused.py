@@ -14,7 +14,7 @@ from neon8.quant.fused import Channels, channels_of, nearest_proved, prove
 
 F = np.float32
 DIGEST = "0x7abde47db2a2f985"
-"""Of all channels, as in tests/native/fuse.c."""
+"""That of all channels, as in tests/native/fuse.c."""
 
 
 def channel(low, high, lo=-128, hi=127, zero_point=0):
@@ -218,8 +218,8 @@ def drawn_as_in_c(channels):
         bias = below(1 << 18) - (1 << 17)
         exponent, mantissa = 104 + below(24), below(1 << 23)
         bits = exponent << 23 | (0 if below(3) == 0 else mantissa)
-        low, high = (bias + a * above + b * under for a, b in ((-128, -127), (127, 128)))
-        some = channel(low, high, lo, hi, zero_point)
+        low = bias - 128 * above - 127 * under
+        some = channel(low, low + 255 * reach, lo, hi, zero_point)
         yield np.array([bits], np.int32).view(F), bias, some
 
 
