@@ -41,9 +41,9 @@ static size_t tiles_of(const struct n8_conv2d_shape *s) {
 
 N8_ONCE size_t n8_winograd16_block(size_t depth, size_t tiles, bool transforms) {
     const size_t fit = BLOCK_BYTES / (PLANES * sizeof(int16_t) * depth);
-    const size_t most =
-        n8_larger(LEAST_BLOCK, n8_smaller(fit, transforms ? MAX_BLOCK : USUAL_BLOCK));
-    return n8_round_up(n8_pieces(tiles, n8_pieces(tiles, most)), LEAST_BLOCK);
+    const size_t most = n8_smaller(fit, transforms ? MAX_BLOCK : USUAL_BLOCK);
+    const size_t whole = n8_larger(1, most / LEAST_BLOCK) * LEAST_BLOCK;
+    return n8_round_up(n8_pieces(tiles, n8_pieces(tiles, whole)), LEAST_BLOCK);
 }
 
 // Values from one plane to the next of weights that a run transforms.
