@@ -12,7 +12,7 @@
 //
 //   void n8_depthwise..._s8_...(const struct n8_depthwise_args *args);
 //
-// By 16-bit products, of one row of outputs: depthwise_s8_neon, of any number of taps, and
+// By 16-bit products, of one row of outputs: depthwise_s8_neon, of any number of taps; of two rows:
 // depthwise3x3s1_s8_neon and depthwise3x3s2_s8_neon, of step = tap_stride and 2 * tap_stride. By
 // dot products, of two rows: depthwise3x3s1_s8_dotprod and depthwise3x3s2_s8_dotprod. A group of
 // four outputs of 8 channels is computed at once: sum0-sum3, channels 0-3 in l and 4-7 in h.
@@ -25,7 +25,8 @@
 //   sp + 0     d8-d15
 //   sp + 64    x19-x24
 //   sp + 120   x30, signed: layers that are not fused are rounded by a function
-//   sp + 128   by dot products: what the sums of the block begin with, and its addends
+//   sp + 128   by dot products: what the sums of the block begin with, and its addends;
+//              3x3 taps by 16-bit products: x25-x28, then 8 bytes of padding
 //
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
@@ -372,7 +373,8 @@ func    n8_depthwise_s8_neon
         round4_rare _any_size
 endfunc n8_depthwise_s8_neon
 
-// 3x3 taps: the 9 weight vectors of a block stay in registers for the whole row of outputs.
+// 3x3 taps: the 9 weight vectors of a block stay in registers for both rows of outputs, which are
+// computed one after the other.
 //
 //        tap00 tap01 tap02    v0 v1 v2       4 outputs:  sum0 v22 v23
 //        tap10 tap11 tap12    v3 v4 v5                   sum1 v24 v25    channels 0-3, 4-7
@@ -383,16 +385,23 @@ endfunc n8_depthwise_s8_neon
 // Each input is loaded once and serves all outputs that see it. The next row's inputs take over a
 // register as soon as the last product with it is under way, and the first ones of the next group
 // are loaded while the sums of this one are requantized. The row pointers end at the next group.
-        registers x, 1, row0, row1, row2, tap_stride, tap_stride2, step, weights
-        registers x, 8, pixels, channels, channel
-        registers x, 20, next, upper0, upper1, back
+        registers x, 1, row0, row1, row2, tap_stride, tap_stride2, last_tap, weights
+        registers x, 8, pixels, edge1, channel
+        registers x, 20, next, upper0, upper1, back, edge2, rows, out_row, right_tap, padding
+        // edge1, edge2: where the first inputs of a group are in mid and low, row1 and row2 or,
+        //     of padding, a place on the stack
+        // last_tap: tap_stride, or 0 if the last tap of the last output is padding; right_tap: the
+        //     same if this group is the last one, else tap_stride
+rightw  .req w6
+paddingw .req w28
+leftw   .req w17
         registers v, 0, tap00, tap01, tap02, tap10, tap11, tap12, tap20, tap21, tap22
 
         // Two inputs to a register: the upper one is loaded to a general register beside a product,
         // the lower one beside the insertion of the upper one before, which is what the Cortex-A53
         // begins together.
-.macro  upper   to, row
-        ldr     \to, [\row, tap_stride]
+.macro  upper   to, row, by=tap_stride
+        ldr     \to, [\row, \by]
 .endm
 
 .macro  lower   to, row, last, last_upper
@@ -400,6 +409,15 @@ endfunc n8_depthwise_s8_neon
     .ifnb \last
         mov     \last\().d[1], \last_upper
     .endif
+.endm
+
+        // The first ones of a row, which may be padding.
+.macro  first_lower to, row, edge, last, last_upper
+        ld1     {\to\().8b}, [\edge]
+    .ifnb \last
+        mov     \last\().d[1], \last_upper
+    .endif
+        add     \row, \row, tap_stride2
 .endm
 
         // The last ones of a row, which stays where it is.
@@ -426,16 +444,18 @@ mid23   .req v17
         smull   t0.8h, top01.8b, tap00.8b
         upper   upper0, row1
         smull2  t1.8h, top01.16b, tap00.16b
-        lower   mid01, row1
+        first_lower mid01, row1, edge1
         smull   t2.8h, top23.8b, tap00.8b
         upper   upper1, row1
         smull2  t3.8h, top23.16b, tap00.16b
         smlal2  t0.8h, top01.16b, tap01.16b
         lower   mid23, row1, mid01, upper0
         smlal   t1.8h, top23.8b, tap01.8b
-        upper   upper0, row1
+        upper   upper0, row1, right_tap
         smlal2  t2.8h, top23.16b, tap01.16b
+        cmp     right_tap, #0
         smlal   t3.8h, top45.8b, tap01.8b
+        csel    upper0, padding, upper0, eq
         accumulate sum0, t0, bias
         last_lower mid45, row1, mid23, upper1
         accumulate sum1, t1, bias
@@ -444,7 +464,7 @@ mid23   .req v17
         saddw   sum2l.4s, biasl.4s, t2.4h
         upper   upper1, row2
         saddw2  sum2h.4s, biash.4s, t2.8h
-        lower   low01, row2, mid45, upper0
+        first_lower low01, row2, edge2, mid45, upper0
         saddw   sum3l.4s, biasl.4s, t3.4h
         upper   upper0, row2
         saddw2  sum3h.4s, biash.4s, t3.8h
@@ -459,29 +479,36 @@ mid23   .req v17
         smlal2  t3.8h, mid23.16b, tap10.16b
         accumulate sum0, t0
         saddw   sum1l.4s, sum1l.4s, t1.4h
-        upper   upper1, row2
+        upper   upper1, row2, right_tap
         saddw2  sum1h.4s, sum1h.4s, t1.8h
         smull2  t0.8h, mid01.16b, tap11.16b
+        cmp     right_tap, #0
         smull   t1.8h, mid23.8b, tap11.8b
+        csel    upper1, padding, upper1, eq
         last_lower low45, row2, low23, upper0
         saddw   sum2l.4s, sum2l.4s, t2.4h
         mov     back, #4
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         subs    back, back, pixels
         saddw   sum3l.4s, sum3l.4s, t3.4h
+        csel    right_tap, last_tap, tap_stride, hs
         csel    back, back, xzr, hi
         saddw2  sum3h.4s, sum3h.4s, t3.8h
-        msub    next, back, step, row0
+        msub    next, back, tap_stride, row0
         smull2  t2.8h, mid23.16b, tap11.16b
-        msub    row1, back, step, row1
+        msub    row1, back, tap_stride, row1
         smull   t3.8h, mid45.8b, tap11.8b
         smlal   t0.8h, mid23.8b, tap12.8b
         smlal2  t1.8h, mid23.16b, tap12.16b
         smlal   t2.8h, mid45.8b, tap12.8b
         upper   upper0, next
+        cmp     pixels, #0
         smlal2  t3.8h, mid45.16b, tap12.16b
-        lower   top01, next, low45, upper1
-        accumulate sum0, t0
+        csel    temp0, args, next, eq           // after the last group, nothing is needed
+        mov     edge1, row1
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        first_lower top01, next, temp0, low45, upper1
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
         accumulate sum1, t1
 
         // The last three taps: a pair and a single product.
@@ -491,7 +518,7 @@ mid23   .req v17
         accumulate sum3, t3
         smull   t2.8h, low23.8b, tap20.8b
         smull2  t3.8h, low23.16b, tap20.16b
-        msub    row2, back, step, row2
+        msub    row2, back, tap_stride, row2
         smlal2  t0.8h, low01.16b, tap21.16b
         upper   upper1, next
         smlal   t1.8h, low23.8b, tap21.8b
@@ -502,10 +529,13 @@ mid23   .req v17
         accumulate sum1, t1
         smull   t0.8h, low23.8b, tap22.8b
         smull2  t1.8h, low23.16b, tap22.16b
-        upper   upper0, next
+        upper   upper0, next, right_tap
         saddw   sum2l.4s, sum2l.4s, t2.4h
         last_lower top45, next, top23, upper1
+        mov     edge2, row2
+        cmp     right_tap, #0
         saddw2  sum2h.4s, sum2h.4s, t2.8h
+        csel    upper0, padding, upper0, eq
         accumulate sum3, t3
         smull   t2.8h, low45.8b, tap22.8b
         smull2  t3.8h, low45.16b, tap22.16b
@@ -519,11 +549,13 @@ mid23   .req v17
 .macro  first_s1
         mov     next, row0
         upper   upper0, next
-        lower   top01, next
+        first_lower top01, next, back
         upper   upper1, next
         lower   top23, next, top01, upper0
-        upper   upper0, next
+        upper   upper0, next, right_tap
+        cmp     right_tap, #0
         last_lower top45, next, top23, upper1
+        csel    upper0, padding, upper0, eq
         load_addends q15, q16
         mov     top45.d[1], upper0
 .endm
@@ -550,7 +582,7 @@ bottom8 .req v12
         ld1     {top8.8b}, [row0]
         smull   t2.8h, top45.8b, tap00.8b
         smull   t3.8h, top67.8b, tap00.8b
-        lower   middle01, row1
+        first_lower middle01, row1, edge1
         smlal2  t0.8h, top01.16b, tap01.16b
         upper   upper1, row1
         smlal2  t1.8h, top23.16b, tap01.16b
@@ -577,7 +609,7 @@ bottom8 .req v12
         // The third tap of a row shares its sum with the first of the next.
         smlal   t0.8h, middle01.8b, tap10.8b
         smlal   t1.8h, middle23.8b, tap10.8b
-        lower   bottom01, row2
+        first_lower bottom01, row2, edge2
         smlal   t2.8h, middle45.8b, tap10.8b
         upper   upper1, row2
         smlal   t3.8h, middle67.8b, tap10.8b
@@ -596,7 +628,7 @@ bottom8 .req v12
         saddw   sum3l.4s, sum3l.4s, t3.4h
         csel    back, back, xzr, hi
         saddw2  sum3h.4s, sum3h.4s, t3.8h
-        msub    next, back, step, row0
+        msub    next, back, tap_stride2, row0
         smull2  t2.8h, middle45.16b, tap11.16b
         upper   upper1, row2
         smull2  t3.8h, middle67.16b, tap11.16b
@@ -604,10 +636,12 @@ bottom8 .req v12
         lower   bottom67, row2, bottom45, upper0
         smlal   t1.8h, middle45.8b, tap12.8b
         upper   upper0, next
+        cmp     pixels, #0
         smlal   t2.8h, middle67.8b, tap12.8b
+        csel    temp0, args, next, eq           // after the last group, nothing is needed
         smlal   t3.8h, middle8.8b, tap12.8b
         saddw   sum0l.4s, sum0l.4s, t0.4h
-        lower   top01, next, bottom67, upper1
+        first_lower top01, next, temp0, bottom67, upper1
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         upper   upper1, next
         accumulate sum1, t1
@@ -624,11 +658,13 @@ bottom8 .req v12
         smlal2  t0.8h, bottom01.16b, tap21.16b
         upper   upper0, next
         smlal2  t1.8h, bottom23.16b, tap21.16b
-        msub    row1, back, step, row1
+        msub    row1, back, tap_stride2, row1
         smlal2  t2.8h, bottom45.16b, tap21.16b
-        msub    row2, back, step, row2
+        msub    row2, back, tap_stride2, row2
         smlal2  t3.8h, bottom67.16b, tap21.16b
+        mov     edge1, row1
         saddw   sum0l.4s, sum0l.4s, t0.4h
+        mov     edge2, row2
         lower   top45, next
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         saddw   sum1l.4s, sum1l.4s, t1.4h
@@ -662,7 +698,7 @@ bottom8 .req v12
 .macro  first_s2
         mov     next, row0
         upper   upper0, next
-        lower   top01, next
+        first_lower top01, next, back
         upper   upper1, next
         lower   top23, next, top01, upper0
         upper   upper0, next
@@ -679,32 +715,51 @@ bottom8 .req v12
         registers d, 24, i11d, i12d
         registers d, 27, i21d, i22d
 
-.macro  depthwise3x3 name, kind
+.macro  depthwise3x3 name, kind, ratio, step
 func    n8_\name
         save_all
-        ldp     tap_stride, step, [args, #N8_OFF_DW_TAP_STRIDE]
+        save    128, x25, x26, x27, x28
+        ldr     tap_stride, [args, #N8_OFF_DW_TAP_STRIDE]
         ldr     weights, [args, #N8_OFF_DW_WEIGHTS]
-        ldr     channels, [args, #N8_OFF_DW_CHANNELS]
+        ldr     rightw, [args, #N8_OFF_DW_RIGHT]
+        ldrb    paddingw, [args, #N8_OFF_DW_IN_ZERO_POINT]
+        mov     temp0, #0x0101010101010101
+        cmp     rightw, #0
+        csel    last_tap, tap_stride, xzr, eq
+        mul     padding, padding, temp0
         lsl     tap_stride2, tap_stride, #1
+        str     padding, [sp, #160]
         mov     channel, #0
 
 .Lchannels\@:
-        ldr     temp0, [args, #N8_OFF_DW_ROWS]
-        ldr     out, [args, #N8_OFF_DW_OUT]
-        ldr     pixels, [args, #N8_OFF_DW_PIXELS]
-        ldp     row0, row1, [temp0]
-        ldr     row2, [temp0, #16]
         ld1     {biasl.4s, biash.4s}, [bias], #32
-        add     out, out, channel
-        add     row0, row0, channel
-        add     row1, row1, channel
-        add     row2, row2, channel
         .irp    tap, tap00.2d, tap01.2d, tap02.2d, tap10.2d, tap11.2d, tap12.2d, tap20.2d, tap21.2d, \
                      tap22.2d
         ld1r    {\tap}, [weights], #8
         .endr
         ld1     {scalesl.4s, scalesh.4s}, [multiplier]
+        ldr     rows, [args, #N8_OFF_DW_ROWS]
+        ldr     out_row, [args, #N8_OFF_DW_OUT]
+
+        // A row of outputs. Where column 0 is padding, row0-row2 are where it would be.
+.Lrow\@:
+        ldr     leftw, [args, #N8_OFF_DW_LEFT]
+        ldp     row0, row1, [rows]
+        ldr     pixels, [args, #N8_OFF_DW_PIXELS]
+        cmp     leftw, #0
+        ldr     row2, [rows, #16]
+        csel    temp1, tap_stride, xzr, ne
+        add     temp0, sp, #160
+        sub     temp1, channel, temp1
+        add     row0, row0, temp1
+        add     row1, row1, temp1
+        csel    back, temp0, row0, ne
+        add     row2, row2, temp1
+        csel    edge1, temp0, row1, ne
+        csel    edge2, temp0, row2, ne
         subs    pixels, pixels, #4
+        add     out, out_row, channel
+        csel    right_tap, last_tap, tap_stride, eq
         b.lo    .Lsingle\@
         first_\kind
 
@@ -724,10 +779,21 @@ func    n8_\name
         b.ne    .Lgroup\@
 
 .Lnext\@:
+        // The second row, if there is one.
+        ldr     temp0, [args, #N8_OFF_DW_ROWS]
+        ldr     temp1, [args, #N8_OFF_DW_OUT_ROW_STRIDE]
+        cmp     rows, temp0
+        add     rows, temp0, #8 * \ratio
+        ccmp    temp1, #0, #4, eq
+        add     out_row, out_row, temp1
+        b.ne    .Lrow\@
         next_block
         add     channel, channel, #8
-        subs    channels, channels, #8
-        b.ne    .Lchannels\@
+        ldr     temp0, [args, #N8_OFF_DW_CHANNELS]
+        cmp     channel, temp0
+        b.lo    .Lchannels\@
+        restore 128, x25, x26, x27, x28
+        restored x25, x26, x27, x28
         leave_all
 
         // Fewer than 4. The five products that go to int32 are independent of one another.
@@ -735,14 +801,23 @@ func    n8_\name
         load_addends q15, q16
         add     pixels, pixels, #4
 1:      ldr     i01d, [row0, tap_stride]
-        ldr     i02d, [row0, tap_stride2]
-        ld1     {i00.8b}, [row0], step
         ldr     i11d, [row1, tap_stride]
-        ldr     i12d, [row1, tap_stride2]
-        ld1     {i10.8b}, [row1], step
         ldr     i21d, [row2, tap_stride]
+        ld1     {i00.8b}, [back]
+        ld1     {i10.8b}, [edge1]
+        ld1     {i20.8b}, [edge2]
+        cmp     pixels, #1
+        ccmp    last_tap, #0, #0, eq
+        b.eq    5f
+        ldr     i02d, [row0, tap_stride2]
+        ldr     i12d, [row1, tap_stride2]
         ldr     i22d, [row2, tap_stride2]
-        ld1     {i20.8b}, [row2], step
+2:      add     row0, row0, \step
+        add     row1, row1, \step
+        add     row2, row2, \step
+        mov     back, row0
+        mov     edge1, row1
+        mov     edge2, row2
         smull   t0.8h, i00.8b, tap00.8b
         smull   t1.8h, i02.8b, tap02.8b
         smull   t2.8h, i11.8b, tap11.8b
@@ -777,12 +852,18 @@ func    n8_\name
 
 4:      bl      n8_depthwise_round4
         b       3b
+
+        // The last tap is padding.
+5:      .irp    input, i02d, i12d, i22d
+        ldr     \input, [sp, #160]
+        .endr
+        b       2b
         round4_rare \@
 endfunc n8_\name
 .endm
 
-depthwise3x3 depthwise3x3s1_s8_neon, s1
-depthwise3x3 depthwise3x3s2_s8_neon, s2
+depthwise3x3 depthwise3x3s1_s8_neon, s1, 1, tap_stride
+depthwise3x3 depthwise3x3s2_s8_neon, s2, 2, tap_stride2
 
 // By dot products -----------------------------------------------------------------------------
 //
