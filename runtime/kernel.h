@@ -205,6 +205,7 @@
 //   channels       1 .. tile / 4
 //   bias, multiplier, slope   [channels rounded up to 4], 16-byte aligned; the slopes are finite,
 //                  or `slope` is NULL
+//   small          1: `slope` is NULL, and |v| < 32639 whatever the input; else 0
 #define N8_WINOGRAD_OUTPUT_ARGS(WORD, INT32)                                                       \
     WORD(WO_OUT, int8_t *, out)                                                                    \
     WORD(WO_PLACES, const ptrdiff_t *, places)                                                     \
@@ -222,7 +223,8 @@
     INT32(WO_RESIDUAL_ZERO_POINT, int32_t, residual_zero_point)                                    \
     INT32(WO_ZERO_POINT, int32_t, zero_point)                                                      \
     INT32(WO_LO, int32_t, lo)                                                                      \
-    INT32(WO_HI, int32_t, hi)
+    INT32(WO_HI, int32_t, hi)                                                                      \
+    INT32(WO_SMALL, int32_t, small)
 
 // `count` values, one after another; `out` may be an operand. With A = a - a_zero_point and
 // B = b - b_zero_point:

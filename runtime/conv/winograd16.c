@@ -425,6 +425,7 @@ static void run_slice(const struct winograd *w) {
         .zero_point = e->zero_point,
         .lo = e->lo,
         .hi = e->hi,
+        .small = conv->small,
     };
     for (size_t n = w->at.channel; n < end; n += panel) {
         const size_t entry = group * conv->group_entries + n;

@@ -25,15 +25,6 @@ static float *place_slopes(struct rng *rng, size_t count) {
     return rng_below(rng, 2) ? slope : NULL;
 }
 
-// Draws the scale of a residual, of small values; returns what a residual then adds at most.
-static float draw_residual_scale(struct rng *rng, int pattern, float *scale) {
-    const float most = 32000.0f / 255.0f;
-    *scale = pattern == DATA_TIES     ? 0.5f
-             : rng_below(rng, 2) == 0 ? most
-                                      : rng_float(rng, 0.0f, most);
-    return *scale * 255.0f;
-}
-
 // Where byte k of channel n lies in the weights of a tap, after which come the panel's other taps.
 static size_t weight_at(const struct n8_tile *tile, size_t taps, size_t depth, size_t n, size_t t,
                         size_t k) {
@@ -220,7 +211,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     const int32_t sums = 1 << (context->kernel->geometry.any_sums && rng_below(rng, 2) ? 30 : 22);
     const bool small = slope == NULL && size.taps * size.depth * sides * 128 * 128 < (size_t)sums &&
                        rng_below(rng, 4) != 0;
-    const float added = small && adds ? draw_residual_scale(rng, pattern, &residual_scale) : 0.0f;
+    const float added = small && adds ? data_residual_scale(rng, pattern, &residual_scale) : 0.0f;
     for (size_t n = 0; small && n < padded; n++)
         data_small(rng, pattern, &bias[n], &multiplier[n], sums,
                    reach_of(igemm_sides(tile, size, weights, n)), added);

@@ -96,7 +96,9 @@ void cases_n8_winograd_weights_fn(struct context *context) {
 }
 
 // Sums whose outputs are multiples of 64 modulo 2^32 are what every acc'' gives; small multiples of
-// 576 give small ones, and ties with them.
+// 576 give small ones, and ties with them: 22 * 22 of 3 at most.
+enum { TIES_REACH = 3 * 22 * 22 };
+
 static void fill_sums(struct rng *rng, int pattern, int32_t *sums, size_t count) {
     for (size_t i = 0; i < count; i++)
         sums[i] = pattern == DATA_TIES ? FACTOR * rng_range(rng, -3, 3)
@@ -127,26 +129,32 @@ void cases_n8_winograd_output_fn(struct context *context) {
         data_multipliers(rng, pattern, multiplier, padded);
         for (size_t n = 0; n < padded; n++)
             slope[n] = data_slope(rng);
+        float residual_scale;
+        data_multipliers(rng, pattern, &residual_scale, 1);
+        const bool small = rng_below(rng, 2), leaky = !small && rng_below(rng, 2);
+        const float added = small && adds ? data_residual_scale(rng, pattern, &residual_scale) : 0;
+        for (size_t n = 0; small && n < padded; n++)
+            data_small(rng, pattern, &bias[n], &multiplier[n], 1 << 26,
+                       pattern == DATA_TIES ? TIES_REACH : 1 << 25, added);
         int8_t *out = guard_place(rng, REGION_OUT, out_size + (in_place ? N8_SLACK : 0));
         int8_t *residual = guard_place(rng, REGION_RESIDUAL, out_size + N8_SLACK);
         rng_bytes(rng, residual, out_size + N8_SLACK);
         // The pixels of tiles come in any order, and another one in the residual if that is
         // elsewhere.
         ptrdiff_t *places = guard_place(rng, REGION_ROWS, pixels * sizeof *places);
-        ptrdiff_t *added = guard_place(rng, REGION_BIAS_F32, pixels * sizeof *added);
+        ptrdiff_t *residual_places =
+            guard_place(rng, REGION_BIAS_F32, pixels * sizeof *residual_places);
         for (size_t i = 0; i < pixels; i++) {
             places[i] = (ptrdiff_t)((pixels - 1 - i) * stride);
-            added[i] = in_place ? places[i] : (ptrdiff_t)(i * stride);
+            residual_places[i] = in_place ? places[i] : (ptrdiff_t)(i * stride);
         }
-        float residual_scale;
-        data_multipliers(rng, pattern, &residual_scale, 1);
         const struct range range = data_range(rng, false);
         struct n8_winograd_output_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
         *args = (struct n8_winograd_output_args){
             .out = out,
             .places = places,
             .residual = adds ? residual : NULL,
-            .residual_places = added,
+            .residual_places = residual_places,
             .sums = sums,
             .plane = plane,
             .tile = tile,
@@ -154,19 +162,20 @@ void cases_n8_winograd_output_fn(struct context *context) {
             .channels = channels,
             .bias = bias,
             .multiplier = multiplier,
-            .slope = rng_below(rng, 2) ? slope : NULL,
+            .slope = leaky ? slope : NULL,
             .residual_scale = rng_below(rng, 2) ? residual_scale : -residual_scale,
             .residual_zero_point = rng_range(rng, -128, 127),
             .zero_point = range.zero_point,
             .lo = range.lo,
             .hi = range.hi,
+            .small = small,
         };
         struct test_case test = {.out = (uint8_t *)out, .out_size = out_size};
         test.operands[0].field = in_place ? &args->residual : NULL;
         test.call = (struct call){.signature = SIGNATURE_WINOGRAD_OUTPUT, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text,
-                 "tiles=%zu channels=%zu pattern=%d residual=%d in_place=%d slope=%d", tiles,
-                 channels, pattern, adds, in_place, args->slope != NULL);
+                 "tiles=%zu channels=%zu pattern=%d residual=%d in_place=%d slope=%d small=%d",
+                 tiles, channels, pattern, adds, in_place, leaky, small);
         check_step(context, &test, last);
     }
 }

@@ -117,6 +117,7 @@ void data_lowest(struct rng *rng, int8_t *weight, bool deep);
 void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_t reach);
 void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t sums,
                 int32_t reach, float others);
+float data_residual_scale(struct rng *rng, int pattern, float *scale);
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count);
 void data_float_biases(struct rng *rng, const float *multipliers, float *out, size_t count);
 void data_floats(struct rng *rng, float *out, size_t count, float unit);

@@ -120,6 +120,15 @@ void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, 
         *multiplier = rng_below(rng, 2) ? most : rng_float(rng, 0.0f, most);
 }
 
+// Draws the scale of a residual, of small values; returns what a residual then adds at most.
+float data_residual_scale(struct rng *rng, int pattern, float *scale) {
+    const float most = 32000.0f / 255.0f;
+    *scale = pattern == DATA_TIES     ? 0.5f
+             : rng_below(rng, 2) == 0 ? most
+                                      : rng_float(rng, 0.0f, most);
+    return *scale * 255.0f;
+}
+
 // A sixth is rounded up, and so a product that rounds to x.5 is more than that before: a fused
 // multiply-add, which skips that rounding (6), misses the tie.
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count) {
