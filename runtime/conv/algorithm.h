@@ -30,15 +30,21 @@ N8_CONV_ALGORITHMS(N8_FUNCTIONS)
 struct n8_conv_unit {
     size_t block, image, first, count;
     size_t group, channel, channels;
+    size_t alike; // units from this one on that differ in their channels only
 };
 
 static inline struct n8_conv_unit n8_conv_unit_at(const struct n8_conv *conv, size_t unit,
                                                   size_t of_image, size_t block) {
     const size_t blocks = n8_pieces(of_image, block), slices = conv->slices / conv->groups;
-    const size_t all = conv->units / conv->slices; // blocks
-    const size_t slice = conv->by_slices ? unit / all : unit % conv->slices;
-    struct n8_conv_unit it = {.block = conv->by_slices ? unit % all : unit / conv->slices,
-                              .group = slice / slices};
+    const size_t together = conv->cached == 0 ? conv->slices : conv->cached;
+    const size_t all = together * (conv->units / conv->slices); // units of so many slices
+    const size_t before = unit / all * together, rest = conv->slices - before;
+    const size_t some = rest < together ? rest : together;
+    const size_t slice = before + unit % all % some;
+    struct n8_conv_unit it = {.block = unit % all / some,
+                              .group = slice / slices,
+                              .alike =
+                                  n8_smaller(some - unit % all % some, slices - slice % slices)};
     it.image = it.block / blocks;
     it.first = it.block % blocks * block;
     it.count = of_image - it.first < block ? of_image - it.first : block;
@@ -47,6 +53,10 @@ static inline struct n8_conv_unit n8_conv_unit_at(const struct n8_conv *conv, si
         conv->group_out - it.channel < conv->slice ? conv->group_out - it.channel : conv->slice;
     return it;
 }
+
+// The same of all units before `end` that are alike, with their channels. How many they are.
+size_t n8_conv_units_at(const struct n8_conv *conv, size_t unit, size_t end, size_t of_image,
+                        size_t block, struct n8_conv_unit *at);
 
 // winograd16.c: how many of the tiles of an image a unit has.
 size_t n8_winograd16_block(size_t depth, size_t tiles, bool transforms);

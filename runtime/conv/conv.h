@@ -28,7 +28,6 @@ struct n8_igemm_plan {
     bool unfolded;      // few channels: each window is copied and is a single tap
     size_t bundle;      // groups of the layer that are packed as one
     size_t block;       // output pixels of a unit
-    size_t merged;      // slices that may run as one
     size_t marks;       // where in a group's packed weights those of GROUPS lie
     size_t window;      // bytes from one copied window to the next
     size_t line;        // of a row of the input that windows are copied from; 0: tap by tap
@@ -117,10 +116,10 @@ struct n8_conv {
     bool mixed;           // some of its panels begin with 0: (5d) is not proved of these
     size_t slices;        // units that share a block's channels, the same number a group
     size_t slice;         // channels of one slice, at most; packed panels begin there
-    bool by_slices;      // the units of a slice follow one another, so that its weights stay cached
-    size_t units;        // of work; each may run on another thread
-    size_t packed_size;  // bytes that n8_conv_pack fills
-    size_t scratch_size; // bytes of one thread
+    size_t cached;        // slices that stay cached and run together, block by block; 0: all
+    size_t units;         // of work; each may run on another thread
+    size_t packed_size;   // bytes that n8_conv_pack fills
+    size_t scratch_size;  // bytes of one thread
     union {
         struct n8_igemm_plan igemm;
         struct n8_igemm_s16_plan igemm_s16;

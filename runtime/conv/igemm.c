@@ -23,8 +23,8 @@ void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel, size_t ca
     const struct n8_tile *tile = &conv->row->tile;
     const size_t size = n8_mul(n8_pieces(conv->group_out, tile->nr), panel); // of a group
     size_t wanted = 1;                                                       // slices of a group
-    if (blocks > 1 && n8_mul(size, conv->groups) > cache / 2) {
-        conv->by_slices = true;
+    const bool large = blocks > 1 && n8_mul(size, conv->groups) > cache / 2;
+    if (large) {
         wanted = n8_pieces(size, cache / 2);
     }
     if (blocks < ENOUGH_UNITS) {
@@ -41,6 +41,16 @@ void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel, size_t ca
     conv->slice = wanted == 1 ? conv->group_out
                               : n8_mul(n8_pieces(n8_pieces(conv->group_out, wanted), least), least);
     conv->slices = n8_mul(n8_pieces(conv->group_out, conv->slice), conv->groups);
+    const size_t cached = cache / 2 / n8_mul(n8_pieces(conv->slice, tile->nr), panel);
+    conv->cached = large ? n8_larger(cached, 1) : 0;
+}
+
+size_t n8_conv_units_at(const struct n8_conv *conv, size_t unit, size_t end, size_t of_image,
+                        size_t block, struct n8_conv_unit *at) {
+    *at = n8_conv_unit_at(conv, unit, of_image, block);
+    const size_t some = n8_smaller(end - unit, at->alike);
+    at->channels = n8_smaller(conv->group_out - at->channel, some * conv->slice);
+    return some;
 }
 
 static size_t pixels_of(const struct n8_conv2d_shape *s) {
@@ -124,8 +134,6 @@ void n8_conv_plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels_of(s), conv->igemm.block));
     const size_t panel = n8_mul(row, tile->nr);
     n8_plan_slices(conv, blocks, panel, kernels->cache);
-    const size_t cached = kernels->cache / 2 / n8_mul(n8_pieces(conv->slice, tile->nr), panel);
-    conv->igemm.merged = !conv->by_slices ? SIZE_MAX : cached < 1 ? 1 : cached;
     conv->units = n8_mul(blocks, conv->slices);
     const size_t table = n8_mul(n8_mul(conv->igemm.block, conv->taps), sizeof(int8_t *));
     conv->igemm.rows_size = conv->igemm.unfolded
@@ -486,23 +494,6 @@ static void run_unit(struct igemm *it) {
                                        .entry = at->group * conv->group_entries + at->channel});
 }
 
-// Units of a slice that follow one another.
-static size_t blocks_of(const struct n8_conv *conv) {
-    return conv->by_slices ? conv->units / conv->slices : 1;
-}
-
-// How many slices from that of `unit` on run as one: all of a group that are there as a whole, or
-// as many as stay cached together. One, where their accumulators are kept.
-static size_t slices_at(const struct n8_conv *conv, size_t unit, size_t end) {
-    const size_t blocks = blocks_of(conv), of_group = conv->slices / conv->groups;
-    if (conv->accumulates || unit % blocks != 0 || end - unit < 2 * blocks) {
-        return 1;
-    }
-    const size_t whole = (end - unit) / blocks, rest = of_group - unit / blocks % of_group;
-    const size_t some = whole < rest ? whole : rest;
-    return some < conv->igemm.merged ? some : conv->igemm.merged;
-}
-
 void n8_conv_run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
                        size_t end, void *memory) {
     uint8_t *scratch = memory;
@@ -524,15 +515,9 @@ void n8_conv_run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, 
     it.acc = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));
     memset(scratch, conv->in_zero_point, conv->igemm.rows_size);
     for (size_t unit = begin; unit < end;) {
-        const size_t slices = slices_at(conv, unit, end);
-        const size_t blocks = slices > 1 ? blocks_of(conv) : 1;
-        for (size_t i = 0; i < blocks; i++) {
-            struct n8_conv_unit *at = &it.rows.at;
-            *at = n8_conv_unit_at(conv, unit + i, pixels_of(&conv->shape), conv->igemm.block);
-            const size_t rest = conv->group_out - at->channel, wanted = slices * conv->slice;
-            at->channels = rest < wanted ? rest : wanted;
-            run_unit(&it);
-        }
-        unit += slices * blocks;
+        const size_t last = conv->accumulates ? unit + 1 : end; // a unit's accumulators are kept
+        unit += n8_conv_units_at(conv, unit, last, pixels_of(&conv->shape), conv->igemm.block,
+                                 &it.rows.at);
+        run_unit(&it);
     }
 }

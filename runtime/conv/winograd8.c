@@ -13,9 +13,9 @@
 
 enum {
     PLANES = 4,
-    COLUMNS = 3,         // of the convolution's kernel
-    STRIP_BYTES = 98304, // of the planes of a strip, which all its channels read
-    PANEL_BYTES = 16384, // of weights that stay in L1 while a strip is gone through row by row
+    COLUMNS = 3,          // of the convolution's kernel
+    STRIP_BYTES = 131072, // of the planes of a strip, which all its channels read
+    PANEL_BYTES = 16384,  // of weights that stay in L1 while a strip is gone through row by row
 };
 
 static bool has_pairs(const struct n8_conv *conv) {
@@ -207,8 +207,9 @@ void n8_conv_run_winograd8(const struct n8_conv *conv, const struct n8_conv_io *
     it.columns = (const int8_t **)(void *)(it.padding + n8_round_up(conv->depth, N8_CONV_ALIGN));
     it.taps = it.columns + 2 * conv->winograd8.tiles + 2;
     memset(it.padding, conv->in_zero_point, conv->depth);
-    for (size_t unit = begin; unit < end; unit++) {
-        it.at = n8_conv_unit_at(conv, unit, (size_t)conv->shape.out_height, conv->winograd8.block);
+    for (size_t unit = begin; unit < end;) {
+        unit += n8_conv_units_at(conv, unit, end, (size_t)conv->shape.out_height,
+                                 conv->winograd8.block, &it.at);
         if (it.made != it.at.block) {
             make_planes(&it);
             it.made = it.at.block;
