@@ -55,7 +55,8 @@ struct n8_winograd8_plan {
     uint32_t form;             // of (23), as in the certificate
     size_t block;              // output rows of a unit
     size_t tiles;              // of a row
-    size_t row_size;           // bytes of a row of tiles
+    size_t row_size, plane;    // bytes of a row of tiles, and from one plane to the next
+    size_t panel;              // bytes of the packed weights of one panel
 };
 
 struct n8_winograd16_plan {

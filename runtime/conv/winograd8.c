@@ -22,23 +22,13 @@ static bool has_pairs(const struct n8_conv *conv) {
     return conv->row->tile.packing == N8_PACKING_WINOGRAD_PAIRS;
 }
 
-// Bytes of the packed weights of one panel.
-static size_t panel_bytes(const struct n8_conv *conv) {
-    return n8_mul(n8_mul(conv->taps, conv->depth), 2 * conv->row->tile.nr);
-}
-
 static size_t panels_of(const struct n8_conv *conv) {
     return n8_pieces(conv->group_out, conv->row->tile.nr);
 }
 
-// Bytes from one plane to the next, and of all of them with the tiles that the last one of the
-// kernel's may have too many.
-static size_t plane_bytes(const struct n8_conv *conv) {
-    return n8_mul(n8_add(conv->winograd8.block, conv->taps / 2 - 1), conv->winograd8.row_size);
-}
-
+// Bytes of all planes, with the tiles that the last one of the kernel's may have too many.
 static size_t planes_bytes(const struct n8_conv *conv) {
-    return n8_add(n8_mul(plane_bytes(conv), PLANES), n8_mul(conv->row->tile.mr, conv->depth));
+    return n8_add(n8_mul(conv->winograd8.plane, PLANES), n8_mul(conv->row->tile.mr, conv->depth));
 }
 
 void n8_conv_plan_winograd8(struct n8_conv *conv, const struct n8_kernels *kernels,
@@ -57,14 +47,17 @@ void n8_conv_plan_winograd8(struct n8_conv *conv, const struct n8_kernels *kerne
     const size_t fit = STRIP_BYTES / PLANES / conv->winograd8.row_size; // of rows of a plane
     const size_t strips = n8_pieces(out_height, fit < height ? 1 : fit - height + 1);
     conv->winograd8.block = n8_pieces(out_height, strips);
+    conv->winograd8.plane =
+        n8_mul(n8_add(conv->winograd8.block, height - 1), conv->winograd8.row_size);
+    conv->winograd8.panel = n8_mul(n8_mul(conv->taps, conv->depth), 2 * conv->row->tile.nr);
     const size_t channels = n8_mul(panels_of(conv), conv->row->tile.nr);
     conv->group_entries = n8_round_up(channels, N8_ALIGN_PART / sizeof(int32_t));
     // After the weights, what the accumulators begin with.
     conv->group_weights =
-        n8_add(n8_round_up(n8_mul(panels_of(conv), panel_bytes(conv)), N8_ALIGN_PART),
+        n8_add(n8_round_up(n8_mul(panels_of(conv), conv->winograd8.panel), N8_ALIGN_PART),
                n8_mul(conv->group_entries, sizeof(int32_t)));
     const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(out_height, conv->winograd8.block));
-    n8_plan_slices(conv, blocks, panel_bytes(conv), kernels->cache);
+    n8_plan_slices(conv, blocks, conv->winograd8.panel, kernels->cache);
     conv->units = n8_mul(blocks, conv->slices);
     // The planes, a pixel of padding, and pointers to columns and to the rows of all taps.
     const size_t columns = n8_add(n8_mul(conv->winograd8.tiles, 2), 2);
@@ -101,7 +94,7 @@ void n8_conv_pack_winograd8(const struct n8_conv *conv, const int8_t *weights, v
     const uint32_t offset = (uint32_t)offset_of(conv), times = halves ? 1 : 2;
     int32_t *sums = (int32_t *)(void *)((int8_t *)memory + first_sums(conv));
     for (size_t n = 0; n < conv->group_out; n++) {
-        int8_t *panel = (int8_t *)memory + n / tile->nr * panel_bytes(conv);
+        int8_t *panel = (int8_t *)memory + n / tile->nr * conv->winograd8.panel;
         int32_t sum = 0; // of U1
         for (size_t y = 0; y < height; y++, weights += COLUMNS * conv->group_in) {
             for (size_t k = 0; k < conv->group_in; k++) {
@@ -153,7 +146,7 @@ static void make_planes(const struct strip *it) {
             .columns = it->columns,
             .tiles = conv->winograd8.tiles,
             .depth = conv->depth,
-            .plane = plane_bytes(conv),
+            .plane = conv->winograd8.plane,
             .offset = offset_of(conv),
             .pairs = has_pairs(conv),
         };
@@ -169,15 +162,14 @@ static void multiply(const struct strip *it, size_t row, size_t count, size_t ch
     const size_t y = it->at.image * (size_t)s->out_height + it->at.first + row;
     struct n8_igemm_args args =
         n8_igemm_args_of(conv, it->io, y * (size_t)s->out_width, count, 0, channel, channels);
-    for (size_t t = 0; t < conv->taps; t++) {
-        const size_t phase = t / (conv->taps / 2), tap_row = row + t % (conv->taps / 2);
-        for (size_t side = 0; side < 2; side++) {
-            it->taps[2 * t + side] = it->planes + (2 * phase + side) * plane_bytes(conv) +
-                                     tap_row * conv->winograd8.row_size;
+    const int8_t *at = it->planes + row * conv->winograd8.row_size;
+    for (size_t y = 0; y < conv->taps / 2; y++, at += conv->winograd8.row_size) {
+        for (size_t i = 0; i < PLANES; i++) {
+            it->taps[i / 2 * conv->taps + 2 * y + i % 2] = at + i * conv->winograd8.plane;
         }
     }
     args.rows = it->taps;
-    args.weights = conv->weights + channel / conv->row->tile.nr * panel_bytes(conv);
+    args.weights = conv->weights + channel / conv->row->tile.nr * conv->winograd8.panel;
     args.bias = (const int32_t *)(const void *)(conv->weights + first_sums(conv)) + channel;
     args.whole = conv->winograd8.form == N8_OP_WINOGRAD_WHOLE;
     conv->row->igemm(&args);
@@ -191,7 +183,7 @@ static void run_strip(const struct strip *it) {
         multiply(it, 0, it->at.count * width, begin, it->at.channels);
         return;
     }
-    const size_t fit = PANEL_BYTES / panel_bytes(conv);
+    const size_t fit = PANEL_BYTES / conv->winograd8.panel;
     const size_t some = (fit < 1 ? 1 : fit) * nr;
     for (size_t channel = begin; channel < end; channel += some) {
         for (size_t row = 0; row < it->at.count; row++) {
