@@ -316,6 +316,46 @@ sum3      .req v28
 10:
 .endm
 
+// The sums of a last tile of one pixel, in steps of 16 bytes for all cores; groups are summed by two. The
+// next tile's operands are loaded anew after it.
+.macro  sums_of_one
+        tbz     kind, #3, 1f
+        ldr     wt1q, [weights], #16
+        ldp     wt2q, wt3q, [weights], #32
+1:      fill    movi, #0, acc00.4s, acc01.4s, acc02.4s, acc03.4s
+2:      subs    left, left, #16
+        smull   t0.8h, a0.8b, wt0.8b
+        smull   t1.8h, a0.8b, wt1.8b
+        b.hi    3f
+        end_tap
+        ldr     ptr0, [cursor], #32
+        mov     deep, #0
+3:      smull   t2.8h, a0.8b, wt2.8b
+        mov     low, #-2
+        smull   t3.8h, a0.8b, wt3.8b
+        mov     up, #-1
+        smlal2  t0.8h, a0.16b, wt0.16b
+        add     ptr0, ptr0, #16
+        smlal2  t1.8h, a0.16b, wt1.16b
+        tbz     kind, #3, 5f
+        lsr     deep, deep, #32         // of two blocks one is not the first
+        smlal2  t2.8h, a0.16b, wt2.16b
+        cbnz    deep, 4f
+        ldr     deep, [marks], #8
+4:      sub     ptr0, ptr0, #16
+        numbers deep, 0
+        b       6f
+5:      smlal2  t2.8h, a0.16b, wt2.16b
+6:      smlal2  t3.8h, a0.16b, wt3.16b
+        sum_up  sadalp, acc00, acc01, acc02, acc03, BLOCKS(a0d, ptr0, , high0), HALVES(wt0d, weights, , high1), \
+                HALVES(wt1d, weights, a0, high0), HALVES(wt2d, weights, wt0, high1)
+        ldr     up, [weights, #8]
+        halves  wt3d, weights, wt1, high0
+        ins     wt2.d[1], high1
+        ins     wt3.d[1], up
+        cbnz    taps_left, 2b
+.endm
+
 // Reduction: pairwise additions leave the 4 channels of a pixel in one vector. In halves, so that none
 // is waited for, come the bias, and beside it what the epilogue needs.
 scales  .req v8
@@ -629,11 +669,14 @@ func    n8_igemm_s8_s8_neon_4x4
         csel    multiplier, multiplier, tmp0, eq        // sums have none
         ldr     panel_marks, [args, #N8_OFF_IG_DEEP]
         ldr     residual_stride, [args, #N8_OFF_IG_RESIDUAL_STRIDE]
+        mov     offset, #0
+
+        // The first operands of the first tile, and of what follows one pixel.
+.Lfirst:
         ldp     ptr0, ptr1, [cursor], #16
         ldp     ptr2, ptr3, [cursor], #16
         mov     weights, panel
         mov     marks, panel_marks
-        mov     offset, #0
         tbz     kind, #3, 1f
         load_first_in_order
         b       .Lchannels
@@ -658,6 +701,8 @@ func    n8_igemm_s8_s8_neon_4x4
 
         // One tile of pixels.
 11:     ldr     taps_left, [args, #N8_OFF_IG_TAPS]
+        cmp     pixels, #1
+        b.eq    .Lone
         tbz     kind, #3, .Lout_of_order
         sums_in_order
 .Lsummed:
@@ -677,9 +722,13 @@ func    n8_igemm_s8_s8_neon_4x4
 
 12:     add     offset, offset, #16
         subs    channels, channels, #4
-        b.hi    .Lchannels
+        b.ls    13f
+        adds    tmp0, pixels, #3
+        b.ne    .Lchannels
+        ldr     cursor, [args, #N8_OFF_IG_ROWS]
+        b       .Lfirst
 
-        .cfi_remember_state
+13:     .cfi_remember_state
         leave   144, SAVED
         ret
         .cfi_restore_state
@@ -697,6 +746,9 @@ func    n8_igemm_s8_s8_neon_4x4
 
 .Lout_of_order:
         sums
+        b       .Lsummed
+.Lone:
+        sums_of_one
         b       .Lsummed
 endfunc n8_igemm_s8_s8_neon_4x4
 
