@@ -464,8 +464,8 @@ void cases_n8_depthwise_fn(struct context *context) {
     for (int round = 0; round < ROUNDS; round++) {
         for (size.channels = 8; size.channels <= 2 * row->block + 24; size.channels += 8) {
             for (size.pixels = 1; size.pixels <= 3 * 4 + 1; size.pixels++) {
-                size.height = or_any(rng, row->height, 7);
-                size.width = or_any(rng, row->width, 7);
+                size.height = or_any(rng, row->height, 12);
+                size.width = or_any(rng, row->width, 12);
                 size.dilation = 1 + rng_below(rng, 3);
                 size.stride =
                     row->ratio != 0 ? (size_t)row->ratio * size.dilation : 1 + rng_below(rng, 3);
