@@ -203,13 +203,18 @@ static void copy_windows(struct n8_igemm_rows *it, const int8_t *image, size_t o
         make_line(it, image, (int64_t)it->next_line - s->pad_top,
                   it->lines + it->next_line % rows * conv->igemm.line);
     }
-    for (size_t y = first; y < first + rows; y++, to += run) {
-        const int8_t *from = it->lines + y % rows * conv->igemm.line + ox * step;
-        // A constant for speed, nothing depends on it.
-        if (pieces == 1) {
-            copy_run(to, conv->igemm.window, from, step, 1, count);
-        } else if (pieces == 2) {
-            copy_run(to, conv->igemm.window, from, step, 2, count);
+    size_t line = first % rows; // of a ring
+    for (size_t i = 0; i < rows; i++, to += run, line = line + 1 < rows ? line + 1 : 0) {
+        const int8_t *from = it->lines + line * conv->igemm.line + ox * step;
+        // Those of 3 channels, 3x3 and 7x7, as constants, for speed; nothing depends on it.
+        enum {
+            SMALL = (3 * 3 + sizeof(piece) - 1) / sizeof(piece),
+            LARGE = (7 * 3 + sizeof(piece) - 1) / sizeof(piece)
+        };
+        if (pieces == SMALL) {
+            copy_run(to, conv->igemm.window, from, step, SMALL, count);
+        } else if (pieces == LARGE) {
+            copy_run(to, conv->igemm.window, from, step, LARGE, count);
         } else {
             copy_run(to, conv->igemm.window, from, step, pieces, count);
         }
