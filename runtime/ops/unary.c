@@ -247,12 +247,12 @@ void n8_run_unary(const struct n8_session *session, const struct n8_step *step, 
                   size_t end, void *scratch) {
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     const struct function *f = step->packed;
-    const bool sigmoid = f->size == 2 && f->names[1] == N8_FUNCTION_SIGMOID;
+    const int32_t of_x = f->size == 2 && f->names[0] == N8_FUNCTION_X ? f->names[1] : N8_FUNCTION_X;
     for (size_t p = begin; p < end; p += stretch.pixels) {
         const float *in = n8_in_pixel(session, step, 0, p);
         float *out = n8_out_pixel(session, step, p);
-        if (sigmoid) {
-            n8_sigmoid_floats(out, in, stretch.count);
+        if (of_x == N8_FUNCTION_SIGMOID || of_x == N8_FUNCTION_TANH) {
+            (of_x == N8_FUNCTION_TANH ? n8_tanh_floats : n8_sigmoid_floats)(out, in, stretch.count);
             continue;
         }
         for (size_t i = 0; i < stretch.count; i += BLOCK) {

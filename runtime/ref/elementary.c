@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #if defined(__arm__)
-enum { LANES = 4 }; // which sixteen registers hold
+enum { LANES = 2 }; // all of which sixteen registers hold
 #else
 enum { LANES = 8 };
 #endif
@@ -63,15 +63,16 @@ static inline double exp_of(const struct powers *p, size_t i) {
 }
 
 // What is rare, once in the library.
-static __attribute__((noinline)) void one_by_one(double *x, double (*function)(double)) {
-    for (size_t i = 0; i < LANES; i++)
+static __attribute__((noinline)) void one_by_one(double *x, size_t count,
+                                                 double (*function)(double)) {
+    for (size_t i = 0; i < count; i++)
         x[i] = function(x[i]);
 }
 
 static void exp_block(double *x) {
     struct powers p;
     if (!all_within(x, 708.0)) {
-        one_by_one(x, n8_exp);
+        one_by_one(x, LANES, n8_exp);
         return;
     }
     exp_lanes(&p, x);
@@ -82,23 +83,6 @@ static void sigmoid_block(double *x) {
     EACH x[i] = -x[i];
     exp_block(x);
     EACH x[i] = 1.0 / (1.0 + x[i]);
-}
-
-// Where n8_expm1 takes a series of its own, it is the one that exp_lanes has made.
-static void tanh_block(double *x) {
-    struct powers p;
-    double twice[LANES];
-    if (!all_within(x, 20.0)) {
-        one_by_one(x, n8_tanh);
-        return;
-    }
-    EACH twice[i] = 2.0 * fabs(x[i]);
-    exp_lanes(&p, twice);
-    EACH {
-        const double near = p.series[i] * p.r[i], far = exp_of(&p, i) - 1.0;
-        const double t = twice[i] < 0.34 ? near : far;
-        x[i] = copysign(t / (t + 2.0), x[i]);
-    }
 }
 
 // A block by itself where fewer values are left.
@@ -122,7 +106,7 @@ void n8_sigmoid_all(double *x, size_t count) {
 }
 
 void n8_tanh_all(double *x, size_t count) {
-    each_block(x, count, tanh_block);
+    one_by_one(x, count, n8_tanh);
 }
 
 void n8_to_double_all(double *restrict out, const float *restrict in, size_t count) {
@@ -143,10 +127,9 @@ void n8_to_float_all(float *restrict out, const double *restrict in, size_t coun
         out[i] = n8_one_nan((float)in[i]);
 }
 
-// Two or four values, for which compilers take vector operations if there are any.
+// Two values, for which compilers take vector operations if there are any.
 typedef double pair __attribute__((vector_size(16)));
 typedef uint64_t words __attribute__((vector_size(16)));
-typedef uint32_t halves __attribute__((vector_size(16)));
 
 #define EACH_PAIR _Pragma("GCC unroll 4") for (size_t i = 0; i < LANES / 2; i++)
 
@@ -156,74 +139,92 @@ static inline pair pair_at(const double *values, size_t i) {
     return found;
 }
 
-// Not 0 where a magnitude exceeds 80, or there is a NaN.
-static inline words beyond_80(const float *x) {
-    words beyond = {0}; // magnitudes are in the order of their bits
-    for (size_t i = 0; i < LANES; i += 4) {
-        halves bits;
-        memcpy(&bits, x + i, sizeof bits);
-        beyond |= (words)((bits & INT32_MAX) > 0x42a00000);
-    }
-    return beyond;
-}
-
-// Less than (15), where it is enough to know which float a sigmoid is nearest to: of e^-x the terms
-// up to r^9 / 9!, and a quotient of floats that a step of Newton's method betters. What is left out
-// is below 2^-36 of the result, for |r| <= ln 2 / 2, and what is rounded otherwise below 2^-44:
-// together less than `unsure` units in the last place of a double. False where a value is so near
-// to the middle of two floats, or so large, that this does not decide.
-static bool sigmoid_quickly(float *restrict out, const float *restrict in) {
+// Less than (15), where it is enough to know which float a sigmoid or a tanh is nearest to. With z
+// = x or 2 |x| and e^-z = 2^k (1 - m), they are
+//
+//     sigmoid(x) = 1 / (1 + e^-z)    tanh |x| = (1 - e^-z) / (1 + e^-z)
+//
+// of m the terms up to r^9 / 9!, and a quotient of floats that a step of Newton's method betters.
+// What is left out is below 2^-35 of the result, for |r| <= ln 2 / 2, and what is rounded otherwise
+// below 2^-44: together less than `unsure` units in the last place of a double. False where a value
+// is so near to the middle of two floats, or so large, that this does not decide.
+static bool quickly(float *restrict out, const float *restrict in, bool tanh) {
     enum { TERMS = 9 };
-    const uint64_t unsure = 1 << 17, middle = 1 << 28, between = (1 << 29) - 1;
-    const double magic = 6755399441055744.0;
-    pair r[LANES / 2], sum[LANES / 2];
-    words power[LANES / 2], wrong = beyond_80(in);
+    const uint64_t unsure = 1 << 18, middle = 1 << 28, between = (1 << 29) - 1;
+    const double magic = 6755399441055744.0 + 1023.0; // with the bias of exponents
+    pair z[LANES / 2], r[LANES / 2], m[LANES / 2], power[LANES / 2];
+    const words limit = (words)(pair){80.0, 80.0};
+    words wrong = {0}; // where a sign bit is set
     double values[LANES];
     float quotients[LANES];
     EACH values[i] = (double)in[i];
+    EACH_PAIR z[i] = pair_at(values, i);
+    if (tanh) {
+        EACH_PAIR z[i] = (pair)((words)z[i] & INT64_MAX) * 2.0;
+    }
     EACH_PAIR {
-        const pair x = pair_at(values, i);
-        const pair shifted = magic - x * 1.4426950408889634;
+        wrong |= limit - ((words)z[i] & INT64_MAX); // magnitudes are in the order of their bits
+        const pair shifted = magic - z[i] * 1.4426950408889634;
         const pair k = shifted - magic;
-        r[i] = (x + k * N8_LN2_HIGH) + k * N8_LN2_LOW; // e^-x = 2^k * e^-r
-        power[i] = (words)shifted << 52;
-        sum[i] = (pair){0} + n8_exp_coefficients[TERMS];
+        r[i] = z[i] + k * 0.6931471805599453; // e^-z = 2^k * e^-r
+        power[i] = (pair)((words)shifted << 52);
+        m[i] = (pair){0} + n8_exp_coefficients[TERMS];
     }
-#pragma GCC unroll 9
-    for (size_t j = TERMS; j > 0; j--) {
-        EACH_PAIR sum[i] = n8_exp_coefficients[j - 1] - sum[i] * r[i];
+#pragma GCC unroll 8
+    for (size_t j = TERMS - 1; j > 0; j--) {
+        EACH_PAIR m[i] = n8_exp_coefficients[j] - m[i] * r[i];
     }
     EACH_PAIR {
-        sum[i] = (pair)((words)sum[i] + power[i]) + 1.0;
-        memcpy(&values[2 * i], &sum[i], sizeof sum[i]);
+        m[i] = m[i] * r[i] * power[i];
+        z[i] = (1.0 + power[i]) - m[i];
+        memcpy(&values[2 * i], &z[i], sizeof z[i]);
     }
     EACH quotients[i] = 1.0f / (float)values[i];
     EACH values[i] = (double)quotients[i];
     EACH_PAIR {
         const pair about = pair_at(values, i);
-        const pair y = about * (2.0 - sum[i] * about);
-        wrong |= (words)((((words)y - (middle - unsure)) & between) < 2 * unsure);
-        memcpy(&values[2 * i], &y, sizeof y);
+        z[i] = about * (2.0 - z[i] * about);
+    }
+    if (tanh) {
+        EACH_PAIR z[i] = z[i] * ((1.0 - power[i]) + m[i]);
+    }
+    EACH_PAIR {
+        wrong |= (((words)z[i] - (middle - unsure)) & between) - 2 * unsure;
+        memcpy(&values[2 * i], &z[i], sizeof z[i]);
     }
     EACH out[i] = (float)values[i];
-    return (wrong[0] | wrong[1]) == 0;
+    if (tanh) {
+        EACH out[i] = copysignf(out[i], in[i]);
+    }
+    return (wrong[0] | wrong[1]) >> 63 == 0;
 }
 
-static __attribute__((noinline)) void sigmoid_in_full(float *out, const float *in, size_t count) {
+static __attribute__((noinline)) void in_full(float *out, const float *in, size_t count,
+                                              bool tanh) {
     double x[LANES];
     n8_to_double_all(x, in, count);
-    n8_sigmoid_all(x, count);
+    if (tanh)
+        n8_tanh_all(x, count);
+    else
+        n8_sigmoid_all(x, count);
     n8_to_float_all(out, x, count);
 }
 
-void n8_sigmoid_floats(float *out, const float *in, size_t count) {
+static void of_floats(float *out, const float *in, size_t count, bool tanh) {
     for (; count >= LANES; count -= LANES, in += LANES, out += LANES) {
         float y[LANES];
-        if (sigmoid_quickly(y, in)) {
+        if (quickly(y, in, tanh))
             memcpy(out, y, sizeof y);
-        } else {
-            sigmoid_in_full(out, in, LANES);
-        }
+        else
+            in_full(out, in, LANES, tanh);
     }
-    sigmoid_in_full(out, in, count);
+    in_full(out, in, count, tanh);
+}
+
+void n8_sigmoid_floats(float *out, const float *in, size_t count) {
+    of_floats(out, in, count, false);
+}
+
+void n8_tanh_floats(float *out, const float *in, size_t count) {
+    of_floats(out, in, count, true);
 }

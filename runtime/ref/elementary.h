@@ -123,8 +123,8 @@ static inline double n8_tanh(double x) {
     return x < 0.0 ? -y : y;
 }
 
-// The same of each of `count` values, in place: eight of them side by side, for a processor that
-// would wait for the result of each operation. And to double, and back with one NaN.
+// The same of each of `count` values, in place: eight of them side by side (but of tanh), for a
+// processor that would wait for the result of each operation. And to double, and back with one NaN.
 #pragma GCC visibility push(hidden)
 void n8_to_double_all(double *restrict out, const float *restrict in, size_t count);
 void n8_to_float_all(float *restrict out, const double *restrict in, size_t count);
@@ -132,8 +132,9 @@ void n8_exp_all(double *x, size_t count);
 void n8_sigmoid_all(double *x, size_t count);
 void n8_tanh_all(double *x, size_t count);
 
-// The floats that n8_sigmoid gives; `out` may be `in`.
+// The floats that n8_sigmoid and n8_tanh give; `out` may be `in`.
 void n8_sigmoid_floats(float *out, const float *in, size_t count);
+void n8_tanh_floats(float *out, const float *in, size_t count);
 #pragma GCC visibility pop
 
 // 2 / sqrt(pi) e^(-x^2) times the sum over n of 2^n x^(2n + 1) / (1 * 3 * ... * (2n + 1)): all

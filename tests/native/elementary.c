@@ -58,15 +58,23 @@ static bool same_at_once(size_t row) {
     return true;
 }
 
-// Whether sigmoids of floats, in place, are those of doubles, rounded: of values whose sigmoid is
-// almost in the middle of two floats, which a quicker way takes for the wrong one, of limits and of
-// any floats.
-static bool same_floats(void) {
+static const struct {
+    double (*function)(double);
+    void (*floats)(float *, const float *, size_t);
+} of_floats[] = {{n8_sigmoid, n8_sigmoid_floats}, {n8_tanh, n8_tanh_floats}};
+
+// Whether functions of floats, in place, are those of doubles, rounded: of values whose sigmoid or
+// tanh is almost in the middle of two floats, which a quicker way takes for the wrong one, of
+// limits and of any floats.
+static bool same_floats(size_t row) {
     enum { MANY = 40, ROUNDS = 4000 };
     static const float hard[] = {
-        0x1.2cp-17f,      0x1.44d06cp-2f,  0x1.568a2ep-2f,  0x1.5735f8p-2f, 0x1.5e3b02p-2f, 80.0f,
-        0x1.400002p+6f,   -80.0f,          -0x1.400002p+6f, -87.4f,         -104.0f,        710.0f,
-        -(float)INFINITY, (float)INFINITY, -0.0f,           (float)NAN,
+        -0x1.2ap-17f,   0x1.50db5p-2f,   0x1.8b26fep-2f,   -0x1.5b058cp-2f,
+        0x1.ed6422p-4f, 0x1.3ef8d4p-3f,  0x1.4d29dp-3f,    0x1.64842p-3f,
+        80.0f,          0x1.400002p+6f,  -80.0f,           -0x1.400002p+6f,
+        40.0f,          -0x1.400002p+5f, -87.4f,           -104.0f,
+        710.0f,         0x1p-149f,       -(float)INFINITY, (float)INFINITY,
+        -0.0f,          (float)NAN,
     };
     uint64_t state = 3;
     for (size_t round = 0; round < ROUNDS; round++) {
@@ -81,9 +89,9 @@ static bool same_floats(void) {
                 all[i] = round % 4 == 1 ? hard[bits % (sizeof hard / sizeof hard[0])]
                                         : ((float)bits - 0x1p31f) * 0x1p-26f;
             }
-            one[i] = n8_one_nan((float)n8_sigmoid((double)all[i]));
+            one[i] = n8_one_nan((float)of_floats[row].function((double)all[i]));
         }
-        n8_sigmoid_floats(all, all, count);
+        of_floats[row].floats(all, all, count);
         if (memcmp(one, all, count * sizeof *one) != 0)
             return false;
     }
@@ -92,9 +100,11 @@ static bool same_floats(void) {
 
 int main(void) {
     int failures = 0;
-    if (!same_floats()) {
-        puts("sigmoid: another result for floats");
-        failures++;
+    for (size_t row = 0; row < sizeof of_floats / sizeof of_floats[0]; row++) {
+        if (!same_floats(row)) {
+            printf("%s: another result for floats\n", row == 0 ? "sigmoid" : "tanh");
+            failures++;
+        }
     }
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         uint64_t state = 1, digest = 0;
