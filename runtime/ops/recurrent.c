@@ -13,14 +13,15 @@
 #include <float.h>
 
 enum {
+    LANES = 8,      // to a multiple of which the rows of a gate are filled up, with zeros
     MOST = 1 << 17, // entries of a vector: 2^17 * 127 * 127 < 2^31
     MOST_STATES = 2,
 };
 
 struct sizes {
     size_t steps, directions, batch, input, hidden;
-    size_t gates;
-    size_t states; // of the inputs after the first, and of the output after its T steps
+    size_t gates, lanes; // lanes of a gate, of which `hidden` are its rows
+    size_t states;       // of the inputs after the first, and of the output after its T steps
 };
 
 static size_t gates_of(const struct n8_step *step) {
@@ -29,13 +30,15 @@ static size_t gates_of(const struct n8_step *step) {
 
 static struct sizes sizes_of(const struct n8_step *step) {
     const struct n8_tensor *in = step->in;
+    const size_t hidden = (size_t)step->out->onnx_dims[3];
     return (struct sizes){
         .steps = (size_t)in->onnx_dims[0],
         .batch = (size_t)in->onnx_dims[1],
         .input = (size_t)in->onnx_dims[2],
         .directions = (size_t)step->out->onnx_dims[1],
-        .hidden = (size_t)step->out->onnx_dims[3],
+        .hidden = hidden,
         .gates = gates_of(step),
+        .lanes = n8_round_up(hidden, LANES),
         .states = step->row.kind == N8_OP_LSTM ? 2 : 1,
     };
 }
@@ -48,13 +51,19 @@ static size_t weights_of(const struct sizes *s) {
     return rows_of(s) * (s->input + s->hidden);
 }
 
+// All lanes of the gates of a direction.
+static size_t lanes_of(const struct sizes *s) {
+    return s->gates * s->lanes;
+}
+
 enum n8_status n8_check_recurrent(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = step->out;
     const struct sizes s = sizes_of(step);
     const size_t rows = (size_t)out->onnx_dims[0];
     if (step->in->rank != 3 || out->rank != 4 || (rows != s.steps && rows != s.steps + s.states) ||
         (size_t)out->onnx_dims[2] != s.batch || s.directions > 2 || s.input > MOST ||
-        s.hidden > MOST || (uint64_t)rows_of(&s) * (s.input + s.hidden) > INT32_MAX) {
+        s.hidden > MOST ||
+        (uint64_t)s.directions * lanes_of(&s) * (s.input + s.hidden) > INT32_MAX) {
         return n8_malformed(reader, "its sequence and its output do not fit");
     }
     if (step->row.input_count != 1 && step->row.input_count != 1 + s.states) {
@@ -102,7 +111,7 @@ enum part { PART_W, PART_R, PART_RESET, PARTS };
 
 enum { BLOCK = 8 }; // steps of one multiplication by W
 
-// Packed: this, the weights of the parts, and then the scales, of W and of R, [2][D][G * H], the
+// Packed: this, the weights of the parts, and then the scales, of W and of R, [2][D][lanes], the
 // biases, likewise, the options and the numbers of their functions.
 struct matrices {
     struct n8_conv parts[2][PARTS]; // of each direction, as convolutions of a column of pixels
@@ -120,14 +129,14 @@ static enum part parts_of(const struct n8_step *step) {
     return waits ? PARTS : PART_RESET;
 }
 
-// The first of the rows of a direction that a part has.
-static size_t first_row(const struct sizes *s, enum part part) {
-    return part == PART_RESET ? 2 * s->hidden : 0;
+// The first of the gates that a part has.
+static size_t first_gate(enum part part) {
+    return part == PART_RESET ? 2 : 0;
 }
 
-static size_t rows_of_part(const struct n8_step *step, const struct sizes *s, enum part part) {
+static size_t gates_of_part(const struct n8_step *step, const struct sizes *s, enum part part) {
     const bool split = part == PART_R && parts_of(step) == PARTS;
-    return (split ? 2 : s->gates) * s->hidden - first_row(s, part);
+    return (split ? 2 : s->gates) - first_gate(part);
 }
 
 static size_t columns_of(const struct sizes *s, enum part part) {
@@ -142,8 +151,9 @@ static size_t block_of(const struct sizes *s) {
 static enum n8_status plan_part(const struct n8_model *model, const struct n8_step *step,
                                 const struct sizes *s, enum part part, struct n8_conv *conv) {
     const int32_t pixels = part == PART_W ? (int32_t)block_of(s) : 1;
+    const int32_t lanes = (int32_t)(gates_of_part(step, s, part) * s->lanes);
     const struct n8_conv2d_shape shape =
-        n8_matrix_shape(pixels, (int32_t)columns_of(s, part), (int32_t)rows_of_part(step, s, part));
+        n8_matrix_shape(pixels, (int32_t)columns_of(s, part), lanes);
     const struct n8_conv_input input = {.type = N8_TYPE_S8, .residual = N8_TYPE_S8, .reach = 128};
     const struct n8_conv2d_epilogue epilogue = {.type = N8_TYPE_S32};
     const struct n8_conv_certificate any = {.int16_depth = 2, .acc_bound = INT32_MAX};
@@ -157,13 +167,13 @@ struct work {
     const struct matrices *m;
     struct sizes s;
     size_t direction, batch;
-    float *gates;  // [2][G * H]: what W and R add up to
-    float *state;  // [H]
-    float *cell;   // [H]
-    float *vector; // [max(I, H)]
+    float *gates;  // [2][lanes]: what W and R add up to
+    float *state;  // [lanes of a gate]
+    float *cell;   // [lanes of a gate]
+    float *vector; // [I or lanes of a gate]
     float scales[BLOCK];
-    int32_t *sums; // [block][G * H], of W
-    int32_t *more; // [G * H], of R
+    int32_t *sums; // [block][lanes], of W
+    int32_t *more; // [lanes], of R
     int8_t *bytes; // [block][max(I, H)], each padded
     void *scratch; // of the multiplications
 };
@@ -179,8 +189,8 @@ static size_t bytes_of(const struct sizes *s) {
 
 // Bytes of what stands in struct work before `scratch`.
 static size_t own_scratch(const struct sizes *s) {
-    const size_t values = (2 + block_of(s) + 1) * s->gates * s->hidden + 2 * s->hidden +
-                          n8_larger(s->input, s->hidden);
+    const size_t values =
+        (2 + block_of(s) + 1) * lanes_of(s) + 2 * s->lanes + n8_larger(s->input, s->lanes);
     return n8_round_up(values * sizeof(float) + bytes_of(s), N8_CONV_ALIGN);
 }
 
@@ -209,7 +219,8 @@ enum n8_status n8_plan_recurrent(struct n8_reader *reader, struct n8_step *step)
         }
     }
     step->units = s.batch * s.directions;
-    step->packed_size = n8_add(packed, 2 * pairs * sizeof(float) + more);
+    packed = n8_add(packed, 4 * s.directions * lanes_of(&s) * sizeof(float));
+    step->packed_size = n8_add(packed, more);
     step->scratch_size = n8_add(own_scratch(&s), scratch);
     step->macs = (uint64_t)s.steps * s.batch * weights_of(&s);
     return N8_OK;
@@ -242,48 +253,61 @@ static enum n8_status pack_options(struct n8_reader *reader, const struct n8_ste
                : n8_malformed(reader, "its activations, clip or peepholes are wrong");
 }
 
-// The weights of a part, which `rows` has room for, lie between those of others in the file.
+// The weights of a part, which `lanes` has room for, lie between those of others in the file.
 static void pack_part(const struct n8_step *step, const struct sizes *s, size_t direction,
-                      enum part part, struct n8_conv *conv, int8_t *rows, void *memory) {
+                      enum part part, struct n8_conv *conv, int8_t *lanes, void *memory) {
     const size_t columns = columns_of(s, part), width = s->input + s->hidden;
     const int8_t *from = step->arrays[0];
-    from += (direction * s->gates * s->hidden + first_row(s, part)) * width;
+    from += (direction * s->gates + first_gate(part)) * s->hidden * width;
     from += part == PART_W ? 0 : s->input;
-    for (size_t n = 0; n < rows_of_part(step, s, part); n++) {
-        memcpy(rows + n * columns, from + n * width, columns);
+    int8_t *to = lanes;
+    for (size_t gate = 0; gate < gates_of_part(step, s, part); gate++) {
+        for (size_t n = 0; n < s->lanes; n++, to += columns) {
+            if (n < s->hidden) {
+                memcpy(to, from, columns);
+                from += width;
+            } else {
+                memset(to, 0, columns);
+            }
+        }
     }
-    n8_conv_pack(conv, rows, &(struct n8_conv_proof){0}, memory);
+    n8_conv_pack(conv, lanes, &(struct n8_conv_proof){0}, memory);
 }
 
 static enum n8_status pack_parts(struct n8_reader *reader, const struct n8_step *step,
                                  const struct sizes *s, struct matrices *m, uint8_t **memory) {
-    int8_t *rows = n8_allocate(weights_of(s));
-    if (rows == NULL) {
+    int8_t *lanes = n8_allocate(lanes_of(s) * n8_larger(s->input, s->hidden));
+    if (lanes == NULL) {
         return N8_E_MEMORY;
     }
     for (size_t d = 0; d < s->directions; d++) {
         for (enum part part = PART_W; part < parts_of(step); part++) {
             struct n8_conv *conv = &m->parts[d][part];
             (void)plan_part(reader->model, step, s, part, conv); // which went well before
-            pack_part(step, s, d, part, conv, rows, *memory);
+            pack_part(step, s, d, part, conv, lanes, *memory);
             *memory += conv->packed_size;
         }
     }
-    n8_free(rows);
+    n8_free(lanes);
     return N8_OK;
 }
 
-// Pairs of a value of W and one of R, as all those of W and all those of R.
-static void separate(float *out, const void *pairs, size_t count) {
+// Pairs of a value of W and one of R of each row, as all those of W and all those of R by lanes.
+static void separate(const struct sizes *s, float *out, const void *pairs) {
+    const size_t gates = s->directions * s->gates, count = gates * s->lanes;
     const uint8_t *from = pairs;
-    for (size_t i = 0; i < 2 * count; i++, from += sizeof *out) {
-        memcpy(out + i % 2 * count + i / 2, from, sizeof *out);
+    memset(out, 0, 2 * count * sizeof *out);
+    for (size_t gate = 0; gate < gates; gate++, out += s->lanes) {
+        for (size_t n = 0; n < s->hidden; n++, from += 2 * sizeof *out) {
+            memcpy(out + n, from, sizeof *out);
+            memcpy(out + count + n, from + sizeof *out, sizeof *out);
+        }
     }
 }
 
 enum n8_status n8_pack_recurrent(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct sizes s = sizes_of(step);
-    const size_t pairs = 2 * rows_of(&s);
+    const size_t pairs = 2 * s.directions * lanes_of(&s);
     const int8_t *weights = step->arrays[0];
     step->proof.weights_lo = INT8_MAX;
     step->proof.weights_hi = INT8_MIN;
@@ -299,8 +323,8 @@ enum n8_status n8_pack_recurrent(struct n8_reader *reader, struct n8_step *step,
     uint8_t *next = (uint8_t *)memory + HEAD;
     N8_TRY(pack_parts(reader, step, &s, m, &next));
     float *scales = (float *)(void *)next;
-    separate(scales, step->arrays[1], rows_of(&s));
-    separate(scales + pairs, step->arrays[2], rows_of(&s));
+    separate(&s, scales, step->arrays[1]);
+    separate(&s, scales + pairs, step->arrays[2]);
     m->scales = scales;
     m->bias = scales + pairs;
     for (size_t i = 0; i < pairs; i++) {
@@ -348,86 +372,109 @@ static void multiply(const struct n8_conv *conv, int32_t *sums, size_t stride, c
     n8_conv_run(conv, &io, 0, conv->units, scratch);
 }
 
-// out[n] = M v + bias of `count` rows, of which entry 0 of the arrays is the first.
-static void scale_sums(float *restrict out, const int32_t *restrict sums, size_t count, float scale,
-                       const float *restrict scales, const float *restrict bias) {
-    for (size_t i = 0; i < count; i++) {
-        out[i] = (float)sums[i] * (scale * scales[i]) + bias[i];
+// Four lanes, of which compilers make one register where vectors do with floats what C does.
+typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t quad_of_sums __attribute__((vector_size(16), aligned(4), may_alias));
+
+static inline quad *quads(const float *lanes) {
+    return (quad *)(uintptr_t)lanes;
+}
+
+#define EACH_QUAD(count) for (size_t i = 0; i < (count) / 4; i++)
+
+// out[n] = M v + bias of `count` lanes, of which entry 0 of the arrays is the first.
+static void scale_sums(float *out, const int32_t *sums, size_t count, float scale,
+                       const float *scales, const float *bias) {
+    const quad_of_sums *in = (const quad_of_sums *)(const void *)sums;
+    EACH_QUAD(count) {
+        quads(out)[i] =
+            __builtin_convertvector(in[i], quad) * (scale * quads(scales)[i]) + quads(bias)[i];
     }
 }
 
-// R v + bias of the rows of a part, to its place among the gates.
+// R v + bias of the lanes of a part, to its place among the gates.
 static void multiply_state(const struct work *w, enum part part) {
     const struct sizes *s = &w->s;
     const struct n8_conv *conv = &w->m->parts[w->direction][part];
     const float scale = quantize(w, w->bytes, w->vector, s->hidden);
-    const size_t rows = s->gates * s->hidden, first = first_row(s, part);
-    const size_t entry = (s->directions + w->direction) * rows + first;
-    multiply(conv, w->more, rows, w->bytes, w->scratch);
-    scale_sums(w->gates + rows + first, w->more, (size_t)conv->shape.out_channels, scale,
+    const size_t lanes = lanes_of(s), first = first_gate(part) * s->lanes;
+    const size_t entry = (s->directions + w->direction) * lanes + first;
+    multiply(conv, w->more, lanes, w->bytes, w->scratch);
+    scale_sums(w->gates + lanes + first, w->more, (size_t)conv->shape.out_channels, scale,
                w->m->scales + entry, w->m->bias + entry);
 }
 
 enum { AT_ONCE = 64 }; // values in double
 
-// The activations of gates, in place: those of the options, or `plain`.
-static void activate(const struct matrices *m, size_t which, float *x, size_t count,
-                     int32_t plain) {
-    const struct form *form = m->options == NULL ? NULL : &m->options->forms[which];
-    const double clip = form == NULL || which == 2 ? (double)INFINITY : (double)m->options->clip;
-    const int32_t name = form == NULL ? plain : m->functions[which];
+// The activations of the options.
+static __attribute__((noinline)) void activate_by(const struct form *form, double clip,
+                                                  int32_t function, float *x, size_t count) {
+    const double lo = (double)form->lo, hi = (double)form->hi;
     double v[AT_ONCE];
     for (size_t size; count > 0; count -= size, x += size) {
         size = n8_smaller(count, AT_ONCE);
         for (size_t i = 0; i < size; i++) {
             v[i] = (double)x[i];
-        }
-        for (size_t i = 0; form != NULL && i < size; i++) {
             v[i] = v[i] < -clip ? -clip : v[i] > clip ? clip : v[i];
             v[i] = (double)form->factor * v[i] + (double)form->shift;
         }
-        if (name == N8_FUNCTION_SIGMOID) {
+        if (function == N8_FUNCTION_SIGMOID) {
             n8_sigmoid_all(v, size);
-        } else if (name == N8_FUNCTION_TANH) {
+        } else if (function == N8_FUNCTION_TANH) {
             n8_tanh_all(v, size);
         }
-        for (size_t i = 0; form != NULL && i < size; i++) {
-            const double lo = (double)form->lo, hi = (double)form->hi;
-            v[i] = v[i] < lo ? lo : v[i] > hi ? hi : v[i];
-        }
         for (size_t i = 0; i < size; i++) {
-            x[i] = (float)v[i];
+            x[i] = (float)(v[i] < lo ? lo : v[i] > hi ? hi : v[i]);
         }
     }
 }
 
+// The activations of lanes, in place: those of the options, or `plain`.
+static void activate(const struct matrices *m, size_t which, float *x, size_t count,
+                     int32_t plain) {
+    if (m->options != NULL) {
+        const double clip = which == 2 ? (double)INFINITY : (double)m->options->clip;
+        activate_by(&m->options->forms[which], clip, m->functions[which], x, count);
+    } else if (plain == N8_FUNCTION_SIGMOID) {
+        n8_sigmoid_floats(x, x, count);
+    } else {
+        n8_tanh_floats(x, x, count);
+    }
+}
+
 // a[i] += b[i]
-static void add(float *restrict a, const float *restrict b, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        a[i] += b[i];
+static void add(float *a, const float *b, size_t count) {
+    EACH_QUAD(count) {
+        quads(a)[i] += quads(b)[i];
+    }
+}
+
+// a[i] *= b[i]
+static void scale_by(float *a, const float *b, size_t count) {
+    EACH_QUAD(count) {
+        quads(a)[i] *= quads(b)[i];
     }
 }
 
 // The next state from x W + b and h R + b, gates z, r, h.
 static void gru(const struct work *w) {
-    const size_t size = w->s.hidden;
-    float *x = w->gates, *reset = x + size, *made = reset + size;
-    const float *r = x + w->s.gates * size;
+    const size_t size = w->s.lanes;
+    float *x = w->gates, *reset = x + size, *made = reset + size, *r = x + lanes_of(&w->s);
+    const quad *z = quads(x), *n = quads(made);
+    quad *h = quads(w->state);
     add(x, r, 2 * size);
     activate(w->m, 0, x, 2 * size, N8_FUNCTION_SIGMOID);
     if (parts_of(w->step) == PARTS) { // R multiplies the state that the reset gate has scaled
-        for (size_t i = 0; i < size; i++) {
-            w->vector[i] = reset[i] * w->state[i];
-            reset[i] = 1.0f;
-        }
+        memcpy(w->vector, w->state, size * sizeof *w->state);
+        scale_by(w->vector, reset, size);
         multiply_state(w, PART_RESET);
+    } else {
+        scale_by(r + 2 * size, reset, size);
     }
-    for (size_t i = 0; i < size; i++) {
-        made[i] = made[i] + reset[i] * r[2 * size + i];
-    }
+    add(made, r + 2 * size, size);
     activate(w->m, 1, made, size, N8_FUNCTION_TANH);
-    for (size_t i = 0; i < size; i++) {
-        w->state[i] = (1.0f - x[i]) * made[i] + x[i] * w->state[i];
+    EACH_QUAD(size) {
+        h[i] = (1.0f - z[i]) * n[i] + z[i] * h[i];
     }
 }
 
@@ -445,28 +492,27 @@ static void peep(const struct work *w, size_t gate, float *sums) {
 // Gates i, o, f, c.
 static void lstm(const struct work *w) {
     const struct matrices *m = w->m;
-    const size_t size = w->s.hidden;
+    const size_t size = w->s.lanes;
+    quad *c = quads(w->cell);
     float *in = w->gates, *out = in + size, *forget = out + size, *made = forget + size;
-    add(in, in + w->s.gates * size, w->s.gates * size);
+    add(in, in + lanes_of(&w->s), lanes_of(&w->s));
     peep(w, 0, in);
     peep(w, 2, forget);
     activate(m, 0, in, size, N8_FUNCTION_SIGMOID);
     activate(m, 0, forget, size, N8_FUNCTION_SIGMOID);
     activate(m, 1, made, size, N8_FUNCTION_TANH);
-    for (size_t i = 0; i < size; i++) {
-        w->cell[i] = forget[i] * w->cell[i] + in[i] * made[i];
+    EACH_QUAD(size) {
+        c[i] = quads(forget)[i] * c[i] + quads(in)[i] * quads(made)[i];
     }
     peep(w, 1, out);
     activate(m, 0, out, size, N8_FUNCTION_SIGMOID);
     memcpy(w->state, w->cell, size * sizeof *w->state);
     activate(m, 2, w->state, size, N8_FUNCTION_TANH);
-    for (size_t i = 0; i < size; i++) {
-        w->state[i] = out[i] * w->state[i];
-    }
+    scale_by(w->state, out, size);
 }
 
 static void rnn(const struct work *w) {
-    const size_t size = w->s.hidden;
+    const size_t size = w->s.lanes;
     add(w->gates, w->gates + size, size);
     memcpy(w->state, w->gates, size * sizeof *w->state);
     activate(w->m, 0, w->state, size, N8_FUNCTION_TANH);
@@ -506,17 +552,16 @@ static void multiply_inputs(struct work *w, size_t t, size_t count) {
         get(w, w->vector, s->input, 0, step_at(w, t + i));
         w->scales[i] = quantize(w, w->bytes + i * stride_of(s->input), w->vector, s->input);
     }
-    multiply(&w->m->parts[w->direction][PART_W], w->sums, s->gates * s->hidden, w->bytes,
-             w->scratch);
+    multiply(&w->m->parts[w->direction][PART_W], w->sums, lanes_of(s), w->bytes, w->scratch);
 }
 
 static void run_sequence(struct work *w) {
     const struct sizes *s = &w->s;
     const struct n8_step *step = w->step;
-    const size_t rows = s->gates * s->hidden, block = block_of(s), first = w->direction * rows;
+    const size_t lanes = lanes_of(s), block = block_of(s), first = w->direction * lanes;
     float *const states[MOST_STATES] = {w->state, w->cell};
     for (size_t i = 0; i < s->states; i++) {
-        memset(states[i], 0, s->hidden * sizeof(float));
+        memset(states[i], 0, s->lanes * sizeof(float));
         if (step->row.input_count > 1) {
             get(w, states[i], s->hidden, 1 + i, w->direction);
         }
@@ -525,7 +570,7 @@ static void run_sequence(struct work *w) {
         if (t % block == 0) {
             multiply_inputs(w, t, n8_smaller(s->steps - t, block));
         }
-        scale_sums(w->gates, w->sums + t % block * rows, rows, w->scales[t % block],
+        scale_sums(w->gates, w->sums + t % block * lanes, lanes, w->scales[t % block],
                    w->m->scales + first, w->m->bias + first);
         memcpy(w->vector, w->state, s->hidden * sizeof(float));
         multiply_state(w, PART_R);
@@ -553,12 +598,12 @@ void n8_run_recurrent(const struct n8_session *session, const struct n8_step *st
     const struct sizes s = sizes_of(step);
     struct work w = {.session = session, .step = step, .m = step->packed, .s = s};
     w.gates = scratch;
-    w.state = w.gates + 2 * s.gates * s.hidden;
-    w.cell = w.state + s.hidden;
-    w.vector = w.cell + s.hidden;
-    w.sums = (int32_t *)(void *)(w.vector + n8_larger(s.input, s.hidden));
-    w.more = w.sums + block_of(&s) * s.gates * s.hidden;
-    w.bytes = (int8_t *)(void *)(w.more + s.gates * s.hidden);
+    w.state = w.gates + 2 * lanes_of(&s);
+    w.cell = w.state + s.lanes;
+    w.vector = w.cell + s.lanes;
+    w.sums = (int32_t *)(void *)(w.vector + n8_larger(s.input, s.lanes));
+    w.more = w.sums + block_of(&s) * lanes_of(&s);
+    w.bytes = (int8_t *)(void *)(w.more + lanes_of(&s));
     w.scratch = (uint8_t *)scratch + own_scratch(&s);
     for (size_t unit = begin; unit < end; unit++) {
         w.direction = unit % s.directions;
