@@ -50,7 +50,7 @@ def networks() -> Iterator[Drawn]:
         ),
         *((maps, 10, ""), (maps, 8, "default"), (maps, 8, "int16")),
         *((tokens, 12, ""), (tokens, 8, "default"), (tokens, 8, "int16")),
-        *((sequence, 6, ""), (heads, 8, "")),
+        *((sequence, 6, ""), (heads, 8, ""), (enlarged, 8, ""), (enlarged, 4, "int16")),
     )
     for kind, count, variant in counts:
         for seed in range(count):
@@ -151,6 +151,25 @@ def maps(net: Net, rng: np.random.Generator) -> None:
     scaled = net.op("Mul", [joined, gate])
     for number, y in enumerate((large, local, silu, hard, scaled)):
         net.output(y, f"y{number}")
+
+
+def enlarged(net: Net, rng: np.random.Generator) -> None:
+    """Maps of pixels, enlarged by convolutions and joined with one of their size."""
+    size = int(rng.choice([7, 10, 14, 20, 28, 40]))
+    x = net.input("x", int(rng.choice([8, 16, 24, 40, 64])), size, size + 3)
+    for number in range(2):
+        out = int(rng.choice([8, 12, 16, 32, 48, 64]))
+        pixels = net.conv(x, f"apart{number}", 4 * out, 1, plain=True)
+        shuffled = net.op(
+            "DepthToSpace",
+            [pixels],
+            blocksize=2,
+            mode=str(rng.choice(["DCR", "CRD"])),
+        )
+        shape = {"stride": 2, "pads": [0] * 4, "transposed": True}
+        up = net.conv(x, f"up{number}", out, 2, plain=True, **shape)
+        x = net.relu(net.concat([up, shuffled]))
+    net.output(net.conv(x, "out", 2, 1, plain=True) if rng.random() < 0.5 else x, "y")
 
 
 def tokens(net: Net, rng: np.random.Generator) -> None:
