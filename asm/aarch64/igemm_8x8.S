@@ -573,9 +573,11 @@ whole   .req x17                // the bytes of a tap that make up 16 each
 // two halves; the upper one would wait for the lower if it followed at once. When 8 bytes begin,
 // v0-v6, v8 and v9 are there, and v7 is next: its place is the branch's.
 // After the last tap, what is loaded are the first weights and rows of the next tile, be it of the
-// next panel. Then a full tile of small values goes on there: in its epilogue v12 holds lo, v13 the
-// number for rounding (or both what (5d) adds), v14 and v15 the multipliers, from the first tile of the
-// panel on, and the next tile's first sums are loaded meanwhile. Any other tile begins anew.
+// next panel. Then a full tile of small values goes on there: in its epilogue v13 holds the number
+// for rounding, or v12 and v13 what (5d) adds, v14 and v15 the multipliers, from the first tile of
+// the panel on, and the next tile's first sums are loaded meanwhile: long before `ins` or the
+// product that needs them, since whatever follows in the order of the program waits with it. Any
+// other tile begins anew.
 // Such a core converts as fast as it subtracts: no sum begins with the bits of 1.5 * 2^23.
 next    .req x17
 
@@ -612,17 +614,12 @@ next    .req x17
 #define ROWS_THEN       "csel next, next, cursor, eq"
 #define STEPS_OF_TAP    BESIDE(ldr left, [sp, #STEPS])
 
-        // The limits of four pixels, whose bytes lie in v10 and v11, and beside it `with`.
-.macro  limit_small with
-        tbz     zero_point, #1, 10f
-        smax    v10.16b, v10.16b, v12.16b
-        smax    v11.16b, v11.16b, v12.16b
-10:     \with
-        tbz     zero_point, #2, 10f
-        ldr     q7, [sp, #HI]
-        smin    v10.16b, v10.16b, v7.16b
-        smin    v11.16b, v11.16b, v7.16b
-        ldr     q7, [sp, #ZERO_POINT]
+        // A limit of four pixels, whose bytes lie in v10 and v11: the one of two that `bit` says.
+.macro  limit   bit, op, place, by
+        tbz     zero_point, #\bit, 10f
+        ldr     q\by, [sp, #\place]
+        \op    v10.16b, v10.16b, v\by\().16b
+        \op    v11.16b, v11.16b, v\by\().16b
 10:
 .endm
 
@@ -685,7 +682,9 @@ next    .req x17
         sqxtn2  v11.16b, v22.8h
         ins     v17.d[1], taps_left
         scvtf   v26.4s, v26.4s
-        limit_small "scvtf v28.4s, v28.4s"
+        limit   1, smax, LO, 12
+        scvtf   v28.4s, v28.4s
+        limit   2, smin, HI, 12
         ldr     d16, [left]
         scvtf   v30.4s, v30.4s
         ins     v19.d[1], taps_left
@@ -735,7 +734,9 @@ next    .req x17
         sqxtn2  v11.16b, v30.8h
         ins     v31.d[1], taps_left
         mov     v26.16b, v16.16b
-        limit_small "mov v28.16b, v16.16b"
+        limit   1, smax, LO, 12
+        mov     v28.16b, v16.16b
+        limit   2, smin, HI, 12
         cmp     pixels, #4
         st1     {v10.8b}, [out], out_stride
         mov     v30.16b, v16.16b
@@ -746,124 +747,112 @@ next    .req x17
         st1     {v11.d}[1], [out], out_stride
 .endm
 
-        // The same limits, in a vector that is free.
-.macro  limit_fused limit, with
-        tbz     zero_point, #1, 10f
-        ldr     q\limit, [sp, #LO]
-        smax    v10.16b, v10.16b, v\limit\().16b
-        smax    v11.16b, v11.16b, v\limit\().16b
-10:     \with
-        tbz     zero_point, #2, 10f
-        ldr     q\limit, [sp, #HI]
-        smin    v10.16b, v10.16b, v\limit\().16b
-        smin    v11.16b, v11.16b, v\limit\().16b
-10:
-.endm
-
         // And by (5d): v12 and v13 hold what is added.
 .macro  finish_fused
+        mov     v11.16b, v12.16b
+        add     left, offset, #32
         mov     v7.16b, v12.16b
         cmp     pixels, #8
-        mov     v10.16b, v12.16b
+        fmla    v11.4s, v20.4s, v14.4s
         ccmp    channels, #16, #0, ls
-        fmla    v7.4s, v16.4s, v14.4s
-        add     left, offset, #32
-        fmla    v10.4s, v20.4s, v14.4s
-        csel    offset, left, offset, hs
-        mov     v16.16b, v13.16b
-        ldr     left, [args, #N8_OFF_IG_START]
         mov     v20.16b, v13.16b
-        mov     panel, after
-        fmla    v16.4s, v17.4s, v15.4s
-        mul     after, taps, depth
-        fmla    v20.4s, v21.4s, v15.4s
-        add     left, left, offset
-        mov     v17.16b, v12.16b
+        csel    offset, left, offset, hs
+        fmla    v7.4s, v16.4s, v14.4s
         sub     pixels, pixels, #8
-        mov     v21.16b, v12.16b
+        fmla    v20.4s, v21.4s, v15.4s
         cmp     pixels, #8
-        fmla    v17.4s, v18.4s, v14.4s
+        mov     v21.16b, v12.16b
         cset    taps_left, hs
+        mov     v16.16b, v13.16b
+        bfi     zero_point, w14, #31, #1
         fmla    v21.4s, v22.4s, v14.4s
+        ldr     left, [args, #N8_OFF_IG_START]
+        uzp1    v20.8h, v11.8h, v20.8h
+        mov     panel, after
+        mov     v22.16b, v13.16b
+        mul     after, taps, depth
+        fmla    v16.4s, v17.4s, v15.4s
+        add     left, left, offset
+        fmla    v22.4s, v23.4s, v15.4s
+        ldr     next, [left, #8]
+        mov     v17.16b, v12.16b
+        ldr     d23, [left, #16]
+        sqxtn   v11.8b, v20.8h
+        ldr     taps_left, [left, #24]
+        fmla    v17.4s, v18.4s, v14.4s
+        ldr     d20, [left]
+        uzp1    v22.8h, v21.8h, v22.8h
+        ldr     d21, [left, #16]
+        uzp1    v16.8h, v7.8h, v16.8h
         ccmp    channels, #16, #0, ls
         mov     v18.16b, v13.16b
         add     after, panel, after, lsl #3
-        mov     v22.16b, v13.16b
-        csel    after, after, panel, hs
-        fmla    v18.4s, v19.4s, v15.4s
-        bfi     zero_point, w14, #31, #1
-        fmla    v22.4s, v23.4s, v15.4s
-        ldr     next, [left, #8]
-        uzp1    v16.8h, v7.8h, v16.8h
-        ldr     taps_left, [left, #24]
-        uzp1    v20.8h, v10.8h, v20.8h
-        ldr     d19, [left, #16]
-        mov     v7.16b, v12.16b
-        ldr     d23, [left, #16]
-        uzp1    v18.8h, v17.8h, v18.8h
-        uzp1    v22.8h, v21.8h, v22.8h
-        ldr     d17, [left, #16]
-        sqxtn   v10.8b, v16.8h
-        ldr     d21, [left, #16]
-        sqxtn   v11.8b, v20.8h
-        ins     v19.d[1], taps_left
-        fmla    v7.4s, v24.4s, v14.4s
-        ins     v23.d[1], taps_left
-        sqxtn2  v10.16b, v18.8h
-        ldr     d16, [left]
         sqxtn2  v11.16b, v22.8h
-        ldr     d20, [left]
-        limit_fused 18, "mov v24.16b, v13.16b"
-        ins     v17.d[1], taps_left
-        fmla    v24.4s, v25.4s, v15.4s
-        st1     {v10.8b}, [out], out_stride
+        csel    after, after, panel, hs
         mov     v22.16b, v12.16b
         ins     v21.d[1], taps_left
-        mov     v25.16b, v12.16b
-        st1     {v10.d}[1], [out], out_stride
-        fmla    v22.4s, v28.4s, v14.4s
-        ins     v16.d[1], next
-        fmla    v25.4s, v26.4s, v14.4s
-        st1     {v11.8b}, [out], out_stride
-        mov     v28.16b, v13.16b
+        fmla    v18.4s, v19.4s, v15.4s
+        ldr     d19, [left, #16]
+        mov     v7.16b, v12.16b
+        cmp     pixels, #4
+        sqxtn   v10.8b, v16.8h
+        ldr     d16, [left]
+        fmla    v7.4s, v24.4s, v14.4s
         ins     v20.d[1], next
-        mov     v26.16b, v13.16b
-        st1     {v11.d}[1], [out], out_stride
+        mov     v24.16b, v13.16b
+        ins     v19.d[1], taps_left
+        uzp1    v18.8h, v17.8h, v18.8h
+        ldr     d17, [left, #16]
+        fmla    v24.4s, v25.4s, v15.4s
+        ins     v16.d[1], next
+        mov     v25.16b, v12.16b
+        ins     v23.d[1], taps_left
+        sqxtn2  v10.16b, v18.8h
+        fmla    v22.4s, v28.4s, v14.4s
+        ins     v17.d[1], taps_left
+        mov     v28.16b, v13.16b
+        limit   1, smax, LO, 18
+        fmla    v25.4s, v26.4s, v14.4s
         fmla    v28.4s, v29.4s, v15.4s
-        ldr     d18, [left]
-        fmla    v26.4s, v27.4s, v15.4s
+        limit   2, smin, HI, 18
         mov     v29.16b, v12.16b
-        ins     v18.d[1], next
-        uzp1    v24.8h, v7.8h, v24.8h
-        ldr     d27, [left, #16]
+        st1     {v10.8b}, [out], out_stride
+        mov     v26.16b, v13.16b
+        st1     {v10.d}[1], [out], out_stride
         fmla    v29.4s, v30.4s, v14.4s
+        st1     {v11.8b}, [out], out_stride
         mov     v30.16b, v13.16b
-        ins     v27.d[1], taps_left
+        st1     {v11.d}[1], [out], out_stride
+        fmla    v26.4s, v27.4s, v15.4s
+        ldr     d27, [left, #16]
+        uzp1    v28.8h, v22.8h, v28.8h
+        ldr     d18, [left]
+        uzp1    v24.8h, v7.8h, v24.8h
+        ldr     d22, [left]
+        fmla    v30.4s, v31.4s, v15.4s
         uzp1    v26.8h, v25.8h, v26.8h
         ldr     d25, [left, #16]
-        fmla    v30.4s, v31.4s, v15.4s
-        uzp1    v28.8h, v22.8h, v28.8h
-        ldr     d22, [left]
         sqxtn   v10.8b, v24.8h
-        ins     v25.d[1], taps_left
+        ins     v18.d[1], next
         sqxtn   v11.8b, v28.8h
-        ldr     d31, [left, #16]
-        sqxtn2  v10.16b, v26.8h
         ins     v22.d[1], next
-        mov     v24.16b, v16.16b
-        ins     v31.d[1], taps_left
         uzp1    v30.8h, v29.8h, v30.8h
-        mov     v26.16b, v16.16b
-        ldr     d29, [left, #16]
-        mov     v28.16b, v16.16b
+        ins     v27.d[1], taps_left
+        sqxtn2  v10.16b, v26.8h
+        ins     v25.d[1], taps_left
         sqxtn2  v11.16b, v30.8h
-        ins     v29.d[1], taps_left
-        limit_fused 7, "mov v30.16b, v16.16b"
-        cmp     pixels, #4
-        st1     {v10.8b}, [out], out_stride
         mov     taps_left, taps
-        st1     {v10.d}[1], [out], out_stride
+        mov     v28.16b, v16.16b
         ldr     left, [sp, #STEPS]
+        mov     v29.16b, v17.16b
+        limit   1, smax, LO, 7
+        mov     v24.16b, v16.16b
+        limit   2, smin, HI, 7
+        mov     v26.16b, v16.16b
+        st1     {v10.8b}, [out], out_stride
+        mov     v30.16b, v16.16b
+        st1     {v10.d}[1], [out], out_stride
+        mov     v31.16b, v17.16b
         st1     {v11.8b}, [out], out_stride
         st1     {v11.d}[1], [out], out_stride
 .endm
@@ -974,7 +963,6 @@ next    .req x17
         ldr     q13, [sp, #ROUNDING]
         add     left, left, offset
         ldp     q14, q15, [left]
-        ldr     q12, [sp, #LO]
         tbz     zero_point, #10, 16f
         ldr     left, [args, #N8_OFF_IG_BIAS_F32]
         add     left, left, offset
