@@ -42,12 +42,13 @@
         registers x, 8, ptr7, weights, panel, cursor, left, depth, taps_left, taps
         registers x, 16, channels, link
         registers x, 19, pixels, after, out, out_stride, offset
-        registers x, 24, residual, upper, residual_stride, by16
+        registers x, 24, residual, upper, tile, by16
 zero_point .req w28
         // zero_point: its lowest bit; bits 1 and 2: whether lo and hi clamp; bits 3 to 6: kind; bit
         // 7: values are small; bit 8: and sums begin with the bits of 1.5 * 2^23; bit 9: values are
-        // small, and s8_s8; bit 10: the channels have a start; bit 31: and the tile is full. For cores that issue in order: after, where
-        // weights go on after this tile; upper, of halves of weights; by16, 16
+        // small, and s8_s8; bit 10: the channels have a start; bit 31: and the tile is full. tile:
+        // its pixels, 8, or 7 of kernels whose rows are in sevens. For cores that issue in order:
+        // after, where weights go on after this tile; upper, of halves of weights; by16, 16
 kind    .req w6                 // of a kernel as it begins
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
@@ -231,9 +232,8 @@ endfunc n8_igemm_8x8_halves
 // on: one pixel after the other moves down to the low half of v16.
 // Changes v0, v16, v20, v24, v28, x1, x2 and x12.
 func    n8_igemm_8x8_edge
-        mov     left, #8
-        cmp     pixels, left
-        csel    left, pixels, left, lo
+        cmp     pixels, tile
+        csel    left, pixels, tile, lo
 1:      cmp     channels, #8
         b.lo    2f
         str     d16, [ptr0]
@@ -571,7 +571,7 @@ whole   .req x17                // the bytes of a tap that make up 16 each
 // Such a core issues a load of 64 bits beside a product, but none of 128. So an sdot is followed by
 // a load of what is multiplied some 16 products later, be it of the next tap, and weights come in
 // two halves; the upper one would wait for the lower if it followed at once. When 8 bytes begin,
-// v0-v6, v8 and v9 are there, and v7 is next: its place is the branch's.
+// v0-v5, v8 and v9 are there, and v6 and v7 are next: their places are the branches'.
 // After the last tap, what is loaded are the first weights and rows of the next tile, be it of the
 // next panel. Then a full tile of small values goes on there: in its epilogue v13 holds the number
 // for rounding, or v12 and v13 what (5d) adds, v14 and v15 the multipliers, from the first tile of
@@ -581,35 +581,44 @@ whole   .req x17                // the bytes of a tap that make up 16 each
 // Such a core converts as fast as it subtracts: no sum begins with the bits of 1.5 * 2^23.
 next    .req x17
 
-        // The second 4 of 8 bytes, while the first ones of the next 8 are loaded.
-.macro  second_dots with0, with1, with2, with3, with4
+        // The second 4 of 8 bytes, while the first ones of the next 8 are loaded. with2 may go on at
+        // 10, past the products of the eighth pixel.
+.macro  second_dots with0, with1, with2, with3, with4, with5
         dots    0, 1, 16, 17, v10, v11, "ldr d8, [weights], #16", "ldr d0, [ptr0], #8"
         dots    1, 1, 18, 19, v10, v11, "ldr d9, [weights], #16", "ldr d1, [ptr1], #8"
         dots    2, 1, 20, 21, v10, v11, "\with0", "ldr d2, [ptr2], #8"
         dots    3, 1, 22, 23, v10, v11, "ld1 {v8.d}[1], [upper], by16", "ldr d3, [ptr3], #8"
         dots    4, 1, 24, 25, v10, v11, "ld1 {v9.d}[1], [upper], by16", "ldr d4, [ptr4], #8"
         dots    5, 1, 26, 27, v10, v11, "\with1", "ldr d5, [ptr5], #8"
-        dots    6, 1, 28, 29, v10, v11, "\with2", "ldr d6, [ptr6], #8"
+        sdot    v28.4s, v10.16b, v6.4b[1]
+        \with2
         dots    7, 1, 30, 31, v10, v11, "\with3", "\with4"
+10:     sdot    v29.4s, v11.16b, v6.4b[1]
+        \with5
 .endm
 
-        // The first 4 of 8 bytes, with what there is to do meanwhile.
-.macro  first_dots with1, with2, with3, with4, with5, with6, with7, with8, with9, with10, with11
+        // The first 4 of 8 bytes, with what there is to do meanwhile. with8 may go on after them.
+.macro  first_dots with1, with2, with3, with4, with5, with6, with7, with8, with9, with10
         dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr d10, [weights], #16"
-        dots    1, 0, 18, 19, v8, v9, "ldr d11, [weights], #16", "\with1"
-        dots    2, 0, 20, 21, v8, v9, "\with2", "ld1 {v10.d}[1], [upper], by16"
-        dots    3, 0, 22, 23, v8, v9, "ld1 {v11.d}[1], [upper], by16", "\with3"
-        dots    4, 0, 24, 25, v8, v9, "\with4", "\with5"
-        dots    5, 0, 26, 27, v8, v9, "\with6", "\with7"
-        dots    6, 0, 28, 29, v8, v9, "\with8", "\with9"
-        dots    7, 0, 30, 31, v8, v9, "\with10", "\with11"
+        dots    1, 0, 18, 19, v8, v9, "ldr d11, [weights], #16", "ldr d6, [ptr6], #8"
+        dots    2, 0, 20, 21, v8, v9, "\with1", "ld1 {v10.d}[1], [upper], by16"
+        dots    3, 0, 22, 23, v8, v9, "ld1 {v11.d}[1], [upper], by16", "\with2"
+        dots    4, 0, 24, 25, v8, v9, "\with3", "\with4"
+        dots    5, 0, 26, 27, v8, v9, "\with5", "\with6"
+        dots    6, 0, 28, 29, v8, v9, "\with7", "\with8"
+        dots    7, 0, 30, 31, v8, v9, "\with9", "\with10"
+10:
 .endm
+
+        // In a tile of 7 pixels the eighth has no products until a tap's last ones, beside which
+        // there is something to do; nobody reads its sums.
+#define IF_EIGHT        "tbz tile, #3, 10f"
 
         // The rows that follow a tap: of the next one, of the next tile or, after the last one of a
         // panel, of the first. In parts, for places beside products.
 #define BESIDE(...)     QUOTE(__VA_ARGS__)
 #define FIRST_ROWS      BESIDE(ldr next, [args, #N8_OFF_IG_ROWS])
-#define IS_LAST_TILE    "cmp pixels, #8"
+#define IS_LAST_TILE    "cmp pixels, tile"
 #define IS_LAST_TAP     "ccmp taps_left, #1, #0, ls"
 #define ROWS_THEN       "csel next, next, cursor, eq"
 #define STEPS_OF_TAP    BESIDE(ldr left, [sp, #STEPS])
@@ -627,7 +636,7 @@ next    .req x17
         // then 4-7, beside which those of 0-3 begin anew.
 .macro  finish_small
         scvtf   v16.4s, v16.4s
-        cmp     pixels, #8
+        cmp     pixels, tile
         scvtf   v18.4s, v18.4s
         ccmp    channels, #16, #0, ls
         scvtf   v20.4s, v20.4s
@@ -647,9 +656,9 @@ next    .req x17
         fmul    v18.4s, v18.4s, v14.4s
         mul     after, taps, depth
         fmul    v20.4s, v20.4s, v14.4s
-        sub     pixels, pixels, #8
+        sub     pixels, pixels, tile
         fmul    v22.4s, v22.4s, v14.4s
-        cmp     pixels, #8
+        cmp     pixels, tile
         fmul    v17.4s, v17.4s, v15.4s
         cset    taps_left, hs
         fmul    v19.4s, v19.4s, v15.4s
@@ -744,7 +753,9 @@ next    .req x17
         mov     taps_left, taps
         st1     {v11.8b}, [out], out_stride
         ldr     left, [sp, #STEPS]
+        tbz     tile, #3, 10f
         st1     {v11.d}[1], [out], out_stride
+10:
 .endm
 
         // And by (5d): v12 and v13 hold what is added.
@@ -752,15 +763,15 @@ next    .req x17
         mov     v11.16b, v12.16b
         add     left, offset, #32
         mov     v7.16b, v12.16b
-        cmp     pixels, #8
+        cmp     pixels, tile
         fmla    v11.4s, v20.4s, v14.4s
         ccmp    channels, #16, #0, ls
         mov     v20.16b, v13.16b
         csel    offset, left, offset, hs
         fmla    v7.4s, v16.4s, v14.4s
-        sub     pixels, pixels, #8
+        sub     pixels, pixels, tile
         fmla    v20.4s, v21.4s, v15.4s
-        cmp     pixels, #8
+        cmp     pixels, tile
         mov     v21.16b, v12.16b
         cset    taps_left, hs
         mov     v16.16b, v13.16b
@@ -854,7 +865,9 @@ next    .req x17
         st1     {v10.d}[1], [out], out_stride
         mov     v31.16b, v17.16b
         st1     {v11.8b}, [out], out_stride
+        tbz     tile, #3, 10f
         st1     {v11.d}[1], [out], out_stride
+10:
 .endm
 
         // The first and the second 4 of 8 bytes of a short tile: 4 pixels.
@@ -880,7 +893,7 @@ next    .req x17
         ldr     d3, [ptr3], #8
         ldr     d0, [ptr0], #8
         ldr     d1, [ptr1], #8
-        add     cursor, cursor, #64
+        add     cursor, cursor, tile, lsl #3
         ld1     {v8.d}[1], [upper], by16
         ld1     {v9.d}[1], [upper], by16
         subs    left, depth, #8
@@ -921,7 +934,7 @@ next    .req x17
         ldr     d0, [ptr0], #8
         ldr     q9, [weights], #16
         ldr     d1, [ptr1], #8
-        add     cursor, cursor, #64
+        add     cursor, cursor, tile, lsl #3
         subs    left, depth, #8
         b.lo    4f
 2:      ldr     q10, [weights], #16
@@ -968,11 +981,11 @@ next    .req x17
         add     left, left, offset
         ldp     q12, q13, [left]
 16:     ldr     ptr0, [cursor]
-        cmp     pixels, #8
+        cmp     pixels, tile
         ccmp    channels, #8, #0, hs
         mul     after, taps, depth
         cset    left, hs
-        cmp     pixels, #8
+        cmp     pixels, tile
         ccmp    channels, #16, #0, ls
         and     left, left, x28, lsr #9
         bfi     zero_point, w12, #31, #1
@@ -1005,28 +1018,27 @@ next    .req x17
         mov     v28.16b, v16.16b
         ldr     d4, [ptr4], #8
         mov     v29.16b, v17.16b
-        ldr     ptr7, [cursor, #56]
+        add     cursor, cursor, tile, lsl #3
         mov     v30.16b, v16.16b
         ldr     d5, [ptr5], #8
         mov     v31.16b, v17.16b
-        ldr     d6, [ptr6], #8
-        add     cursor, cursor, #64
+        ldur    ptr7, [cursor, #-8]
         ldr     left, [sp, #STEPS]
 
         // One tap: 8 bytes at a time but for its last 8 or 4.
 1:      cbz     left, 13f
-2:      first_dots "sub left, left, #1", FIRST_ROWS, IS_LAST_TILE, IS_LAST_TAP, ROWS_THEN
-        second_dots
-        cbnz    left, 2b
+2:      first_dots "sub left, left, #1", FIRST_ROWS, IS_LAST_TILE, IS_LAST_TAP, ROWS_THEN, , , \
+                IF_EIGHT
+        second_dots , , IF_EIGHT, , , "cbnz left, 2b"
 
         // The last 8; the next pointers are loaded with them.
 3:      tbnz    depth, #2, 4f
         first_dots "subs taps_left, taps_left, #1", "ldr ptr0, [next]", \
                 "csel weights, after, weights, eq", "add upper, weights, #8", \
                 "ldr ptr1, [next, #8]", "ldr ptr2, [next, #16]", "ldr ptr3, [next, #24]", \
-                "ldr ptr4, [next, #32]", "ldr ptr5, [next, #40]", "ldr ptr6, [next, #48]", \
-                "ldr ptr7, [next, #56]"
-        second_dots "add cursor, next, #64", STEPS_OF_TAP
+                "ldr ptr4, [next, #32]", "ldr ptr5, [next, #40]"
+        second_dots "add cursor, next, tile, lsl #3", "ldr ptr6, [next, #48]", \
+                "ldur ptr7, [cursor, #-8]", STEPS_OF_TAP
         cbnz    taps_left, 1b
         tbz     zero_point, #31, 5f
 12:     tbnz    zero_point, #10, 14f
@@ -1044,7 +1056,7 @@ next    .req x17
         add     left, left, offset
         add     after, panel, after, lsl #3
         ldp     q14, q15, [left]
-        cmp     pixels, #8
+        cmp     pixels, tile
         ccmp    channels, #16, #0, ls
         ldr     left, [sp, #STEPS]
         orr     zero_point, zero_point, #0x80000000
@@ -1060,7 +1072,7 @@ next    .req x17
         b       15b
 11:     mov     weights, panel
         add     upper, panel, #8
-        sub     cursor, cursor, #64
+        sub     cursor, cursor, tile, lsl #3
         b       9b
 
         // Nothing before them.
@@ -1071,30 +1083,30 @@ next    .req x17
         b       3b
 
         // The last 4; each load of a row reads 8.
-4:      dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr ptr0, [next]"
-        dots    1, 0, 18, 19, v8, v9, "ldr ptr1, [next, #8]", "subs taps_left, taps_left, #1"
-        dots    2, 0, 20, 21, v8, v9, "csel weights, after, weights, eq", "ldr ptr2, [next, #16]"
-        dots    3, 0, 22, 23, v8, v9, "add upper, weights, #8", "ldr ptr3, [next, #24]"
-        dots    4, 0, 24, 25, v8, v9, "ldr d10, [weights], #16", "ldr ptr4, [next, #32]"
-        dots    5, 0, 26, 27, v8, v9, "ldr d11, [weights], #16", "ldr ptr5, [next, #40]"
+4:      dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr d6, [ptr6], #8"
+        dots    1, 0, 18, 19, v8, v9, "ldr ptr0, [next]", "subs taps_left, taps_left, #1"
+        dots    2, 0, 20, 21, v8, v9, "csel weights, after, weights, eq", "ldr ptr1, [next, #8]"
+        dots    3, 0, 22, 23, v8, v9, "add upper, weights, #8", "ldr ptr2, [next, #16]"
+        dots    4, 0, 24, 25, v8, v9, "ldr d10, [weights], #16", "ldr ptr3, [next, #24]"
+        dots    5, 0, 26, 27, v8, v9, "ldr d11, [weights], #16", "ldr ptr4, [next, #32]"
         dots    6, 0, 28, 29, v8, v9, "ldr d0, [ptr0], #8", "ld1 {v10.d}[1], [upper], by16"
         dots    7, 0, 30, 31, v8, v9, "ld1 {v11.d}[1], [upper], by16", "ldr d1, [ptr1], #8"
+        add     cursor, next, tile, lsl #3
         ldr     d2, [ptr2], #8
-        ldr     ptr6, [next, #48]
+        ldr     ptr5, [next, #40]
         ldr     d3, [ptr3], #8
         ldr     d4, [ptr4], #8
         mov     v8.16b, v10.16b
-        ldr     d5, [ptr5], #8
+        ldr     ptr6, [next, #48]
         mov     v9.16b, v11.16b
-        ldr     d6, [ptr6], #8
-        ldr     ptr7, [next, #56]
-        add     cursor, next, #64
+        ldr     d5, [ptr5], #8
+        ldur    ptr7, [cursor, #-8]
         ldr     left, [sp, #STEPS]
         cbnz    taps_left, 1b
         tbnz    zero_point, #31, 12b
 
         // The pointers of the next tap were not there.
-5:      sub     cursor, cursor, #64
+5:      sub     cursor, cursor, tile, lsl #3
 6:
 .endm
 
@@ -1537,6 +1549,7 @@ taps_at .req x8
 
 .macro  add_residual
         mov     ptr0, residual
+        ldr     ptr3, [args, #N8_OFF_IG_RESIDUAL_STRIDE]
         add     ptr1, args, #N8_OFF_IG_RESIDUAL_ZERO_POINT
         add     ptr2, args, #N8_OFF_IG_RESIDUAL_SCALE
         ld1r    {v15.8b}, [ptr1]
@@ -1545,7 +1558,7 @@ taps_at .req x8
         cmp     pixels, #8
         b.lo    1f
         .irp    row, v0.8b, v1.8b, v2.8b, v3.8b, v4.8b, v5.8b, v6.8b, v7.8b
-        ld1     {\row}, [ptr0], residual_stride
+        ld1     {\row}, [ptr0], ptr3
         .endr
         b       2f
         // The residual of pixels that do not exist is read from the last one that does; the
@@ -1553,7 +1566,7 @@ taps_at .req x8
 1:      .irp    row, 0, 1, 2, 3, 4, 5, 6
         ldr     d\row, [ptr0]
         cmp     pixels, #\row + 1
-        add     ptr1, ptr0, residual_stride
+        add     ptr1, ptr0, ptr3
         csel    ptr0, ptr1, ptr0, hi
         .endr
         ldr     d7, [ptr0]
@@ -1721,7 +1734,7 @@ taps_at .req x8
 1:
         // A full tile.
         mov     ptr0, out
-        cmp     pixels, #8
+        cmp     pixels, tile
         add     ptr1, out, out_stride
         ccmp    channels, #8, #0, hs
         lsl     ptr2, out_stride, #1
@@ -1743,6 +1756,7 @@ taps_at .req x8
         st1     {v24.8b}, [ptr0], ptr2
         st1     {v24.d}[1], [ptr1], ptr2
         st1     {v28.8b}, [ptr0], ptr2
+        tbz     tile, #3, 9f
         st1     {v28.d}[1], [ptr1], ptr2
     .endif
         b       9f
@@ -1823,6 +1837,7 @@ taps_at .req x8
 #define WORDS   0x18    // stores the sums
 #define FLOATS  0x38
 #define ORDERED 0x40    // for cores that issue in order
+#define SEVEN   0x80    // for tiles of 7 pixels
 
 // name, march: of the function. rows: plain, packed or winograd. sums: the macro above for both;
 // ordered: that for cores that issue in order.
@@ -1835,10 +1850,11 @@ func    n8_igemm_s8_s8_\name, \march
         ldr     panel, [args, #N8_OFF_IG_WEIGHTS]
         ldr     channels, [args, #N8_OFF_IG_CHANNELS]
         ldp     taps, depth, [args, #N8_OFF_IG_TAPS]
-        ldr     residual_stride, [args, #N8_OFF_IG_RESIDUAL_STRIDE]
         mov     offset, #0
         ldp     zero_point, w1, [args, #N8_OFF_IG_ZERO_POINT]   // and lo
         ldp     w2, w7, [args, #N8_OFF_IG_HI]                    // and small
+        mov     tile, #8
+        sub     tile, tile, x6, lsr #7          // SEVEN
         mov     w3, #0x4b400000
         tst     kind, #0x10
         csel    w7, w7, wzr, eq
@@ -1957,9 +1973,10 @@ func    n8_igemm_s8_s8_\name, \march
         store8
     .endif
 .Lnext\@:
-        add     out, out, out_stride, lsl #3
-        add     residual, residual, residual_stride, lsl #3
-        subs    pixels, pixels, #8
+        ldr     ptr0, [args, #N8_OFF_IG_RESIDUAL_STRIDE]
+        madd    out, out_stride, tile, out
+        subs    pixels, pixels, tile
+        madd    residual, ptr0, tile, residual
         b.hi    .Lpixels\@
 
 20:     mul     left, taps, depth
@@ -2026,6 +2043,8 @@ other   s8_s32, dotprod, DOTPROD, WORDS
 other   s8_f32, dotprod, DOTPROD, FLOATS
 other   s8_s8, dotprod, DOTPROD, ORDERED, _a55
 other   s8_s8_add, dotprod, DOTPROD, ORDERED | ADD, _a55
+other   s8_s8, dotprod, DOTPROD, ORDERED | SEVEN, _7x8_a55
+other   s8_s8_add, dotprod, DOTPROD, ORDERED | SEVEN | ADD, _7x8_a55
 other   s8_s32, dotprod, DOTPROD, ORDERED | WORDS, _a55
 other   s8_f32, dotprod, DOTPROD, ORDERED | FLOATS, _a55
 igemm   dotprod_winograd, DOTPROD, winograd, sums_winograd_dotprod, sums_winograd_dotprod_a55

@@ -212,6 +212,10 @@ static bool draw_layer(struct layer *layer) {
         s->kernel_height = 1 + (int32_t)below(3);
         s->stride_height = s->stride_width = s->dilation_height = s->dilation_width = 1;
     }
+    if (!depthwise && below(10) == 0) { // what tiles of 7 pixels serve
+        s->in_height = s->in_width = 7;
+        s->kernel_height = s->kernel_width = s->stride_height = s->stride_width = 1;
+    }
     s->pad_top = (int32_t)below((uint32_t)s->kernel_height);
     s->pad_left = (int32_t)below((uint32_t)s->kernel_width);
     s->out_height =
