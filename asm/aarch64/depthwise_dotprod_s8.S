@@ -6,8 +6,8 @@
 //   out[p][c] = clamp(rne(fmul((float) acc''[p][c], multiplier[c])) + zero_point, lo, hi)      (5)
 //
 // by one fused multiply-add (5d). What that is not proved of, and what dot products do not pay for,
-// is left to the kernel by 16-bit products: less than 4 outputs or 3 rows of taps, or more taps than
-// the stack has room for.
+// is left to the kernel by 16-bit products: less than 4 outputs or 4 rows of taps, or more taps than
+// the stack has room for. Three rows would take longer so where they are dilated.
 //
 //   void n8_depthwise_s8_dotprod(const struct n8_depthwise_args *args);
 //
@@ -98,7 +98,7 @@ func    n8_depthwise_s8_dotprod, DOTPROD
         add     w10, w8, #3
         lsr     w10, w10, #2
         mul     x10, x10, x9
-        cmp     w8, #3
+        cmp     w8, #4
         ccmp    temp, #4, #0, hs
         ccmp    start, #0, #4, hs
         b.eq    .Lany
