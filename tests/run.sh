@@ -7,6 +7,7 @@ set -uom pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build/logs
 python=$PWD/.venv/bin/python
+qemu=$PWD/build/qemu/qemu-aarch64 # cross/qemu.sh
 summary=() failed=0
 declare -A running=() # process -> name, and the second in which it began
 trap 'for process in "${!running[@]}"; do kill -- "-$process"; done' EXIT
@@ -94,6 +95,14 @@ beyond_c() { # MACHINE LEVEL...
     kernels "$1" "$@" && checks "$1" -R '^layers$'
 }
 
+# Level sme with vectors of other lengths than the 256 bits that qemu's max has.
+on_sme() {
+    N8_QEMU_CPU=max,sme-default-vector-length=16 kernels aarch64 aarch64 sme &&
+        N8_QEMU_CPU=max,sme-default-vector-length=64 kernels aarch64 aarch64 sme || return
+    export N8_QEMU_CPU=max,sme-default-vector-length=64
+    checks aarch64 -R '^(layers|lazy_save_check)$' && emulated aarch64 -k library_equals_oracle
+}
+
 # With half of the same examples, without what is about the tests themselves or Python alone, and
 # without what plans are good for: one test shows that they are the same on every machine.
 emulated() { # MACHINE [PYTEST OPTIONS]
@@ -112,7 +121,7 @@ built() { # PRESET [TARGET]
 }
 
 prepared() {
-    cross/setup.sh && "$python" cross/sysroot.py
+    cross/setup.sh && "$python" cross/sysroot.py && cross/qemu.sh
 }
 
 built_for_most() {
@@ -162,8 +171,9 @@ N8_QEMU_CPU=cortex-a9 beside "e2e emulated armv7" emulated armv7
 # Files are read as on 64 bits here.
 beside "e2e emulated aarch64" emulated aarch64 --ignore=tests/e2e/test_refusals.py
 beside "by clang" by_clang_here
-N8_QEMU_CPU=max beside "beyond c on aarch64 max" \
+N8_QEMU=$qemu N8_QEMU_CPU=max beside "beyond c on aarch64 max" \
     beyond_c aarch64 $(levels aarch64-linux-gnu-gcc)
+N8_QEMU=$qemu beside "sme on aarch64" on_sme
 beside "c under asan and ubsan" checks native-asan
 N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7
 N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" on_plain aarch64

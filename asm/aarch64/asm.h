@@ -44,6 +44,7 @@
 #define NEON    armv8-a
 #define DOTPROD armv8.2-a+dotprod
 #define I8MM    armv8.2-a+dotprod+i8mm
+#define SME     armv8-a+sme
 
 // Opens a global function that is hidden from users of the library. The hint is `bti c`,
 // which assemblers accept by that name only above the baseline.

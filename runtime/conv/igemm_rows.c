@@ -389,16 +389,55 @@ static int8_t *pack_tap_8x8(int8_t *to, const int8_t *const *rows, size_t depth)
     return to;
 }
 
+typedef uint32_t words __attribute__((vector_size(16)));
+#ifdef __clang__
+#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define MIX(a, b, ...) __builtin_shuffle(a, b, (words){__VA_ARGS__})
+#endif
+
+// The same for steps of 4 bytes of 16 rows: four steps of four rows at once are a matrix of words
+// that is transposed.
+static int8_t *pack_tap_16x4(int8_t *to, const int8_t *const *rows, size_t depth) {
+    enum { ROWS = 16, STEP = sizeof(uint32_t), TILE = ROWS * STEP, FOUR = 4 };
+    size_t k = 0;
+    for (; k + FOUR * STEP <= depth; k += FOUR * STEP, to += FOUR * TILE) {
+        for (size_t m = 0; m < ROWS; m += FOUR) {
+            words a, b, c, d;
+            memcpy(&a, rows[m] + k, sizeof a);
+            memcpy(&b, rows[m + 1] + k, sizeof b);
+            memcpy(&c, rows[m + 2] + k, sizeof c);
+            memcpy(&d, rows[m + 3] + k, sizeof d);
+            const words even_ab = MIX(a, b, 0, 4, 2, 6), odd_ab = MIX(a, b, 1, 5, 3, 7);
+            const words even_cd = MIX(c, d, 0, 4, 2, 6), odd_cd = MIX(c, d, 1, 5, 3, 7);
+            const words steps[FOUR] = {
+                MIX(even_ab, even_cd, 0, 1, 4, 5), MIX(odd_ab, odd_cd, 0, 1, 4, 5),
+                MIX(even_ab, even_cd, 2, 3, 6, 7), MIX(odd_ab, odd_cd, 2, 3, 6, 7)};
+#pragma GCC unroll 4
+            for (size_t i = 0; i < FOUR; i++) {
+                memcpy(to + i * TILE + m * STEP, &steps[i], sizeof steps[i]);
+            }
+        }
+    }
+    for (; k < depth; k += STEP) {
+        for (size_t m = 0; m < ROWS; m++, to += STEP) {
+            memcpy(to, rows[m] + k, STEP);
+        }
+    }
+    return to;
+}
+
 // Packs the rows of a unit's table, and leaves in the table where they are.
 static void pack_rows(const struct n8_igemm_rows *it) {
     const struct n8_conv *conv = it->conv;
     const struct n8_tile *tile = &conv->row->tile;
-    const bool usual = tile->mr == 8 && tile->kr == 8;
+    const bool usual = tile->mr == 8 && tile->kr == 8, sme = tile->mr == 16 && tile->kr == 4;
     const size_t tiles = n8_pieces(it->at.count, tile->mr);
     int8_t *to = it->packed;
     for (size_t i = 0; i < tiles * conv->taps; i++) {
         const int8_t *const *rows = it->table + i * tile->mr;
         to = usual ? pack_tap_8x8(to, rows, conv->depth)
+             : sme ? pack_tap_16x4(to, rows, conv->depth)
                    : pack_tap(to, rows, conv->depth, tile->mr, tile->kr);
     }
     it->table[0] = it->packed;

@@ -12,6 +12,33 @@
 #include "hwcap.h"
 #endif
 
+#if defined(__aarch64__) && !defined(N8_NO_SME)
+#include "kernel.h"
+
+// Whether outer products are right: of two pixels and two channels, here.
+static bool multiplies(void) {
+    static _Atomic int known; // 1 + the answer
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == 0) {
+        _Alignas(16) static const int8_t rows[64] = {1, 0, 0, 0, 3}, weights[8] = {1, 0, 0, 0, 2};
+        _Alignas(16) static const int32_t bias[4] = {0};
+        int32_t sums[2][2];
+        n8_igemm_s8_s32_sme(&(struct n8_igemm_args){.out = sums,
+                                                    .out_stride = sizeof sums[0],
+                                                    .rows = &(const int8_t *const){rows},
+                                                    .weights = weights,
+                                                    .pixels = 2,
+                                                    .channels = 2,
+                                                    .taps = 1,
+                                                    .depth = 4,
+                                                    .bias = bias});
+        answer = 1 + (sums[0][1] == 2);
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == 2;
+}
+#endif
+
 bool n8_cpu_has(enum n8_isa isa) {
     switch ((int)isa) {
 #define N8_LEVEL(name, number, march, check)                                                       \

@@ -20,15 +20,18 @@ enum { AT_HWCAP = 16, AT_HWCAP2 = 26 };
 
 static inline unsigned long getauxval(int which) {
 #ifdef __APPLE__
-    int has = 0;
-    size_t size = sizeof has;
-    sysctlbyname(which == AT_HWCAP ? "hw.optional.arm.FEAT_DotProd" : "hw.optional.arm.FEAT_I8MM",
-                 &has, &size, NULL, 0);
+    int dotprod = 0, i8mm = 0, sme = 0;
+    size_t size = sizeof(int);
+    sysctlbyname("hw.optional.arm.FEAT_DotProd", &dotprod, &size, NULL, 0);
+    sysctlbyname("hw.optional.arm.FEAT_I8MM", &i8mm, &size, NULL, 0);
+    sysctlbyname("hw.optional.arm.FEAT_SME", &sme, &size, NULL, 0);
 #else
-    // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE; of i8mm, Windows 11 tells since its version 24H2 only.
-    const int has = which == AT_HWCAP && IsProcessorFeaturePresent(43);
+    // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE; of i8mm, Windows 11 tells since its version 24H2 only,
+    // and it has nothing for SME.
+    const int dotprod = IsProcessorFeaturePresent(43), i8mm = 0, sme = 0;
 #endif
-    return (unsigned long)(has != 0) << (which == AT_HWCAP ? 20 : 13);
+    return which == AT_HWCAP ? (unsigned long)(dotprod != 0) << 20
+                             : (unsigned long)(i8mm != 0) << 13 | (unsigned long)(sme != 0) << 23;
 }
 
 #endif

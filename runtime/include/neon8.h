@@ -59,6 +59,7 @@ enum n8_isa {
     N8_ISA_NEON = 5,    ///< Advanced SIMD of Armv7-A and Armv8-A
     N8_ISA_DOTPROD = 6, ///< its dot products: sdot
     N8_ISA_I8MM = 7,    ///< and its products of int8 matrices: smmla
+    N8_ISA_SME = 8,     ///< outer products of the Scalable Matrix Extension: smopa
 };
 
 enum n8_io {

@@ -96,8 +96,8 @@ static double number(const char *name, const char *word, double most) {
 }
 
 static enum n8_isa isa_of(const char *word) {
-    static const char *const names[] = {"auto",   "c",    "vector",  "avx2",
-                                        "avx512", "neon", "dotprod", "i8mm"};
+    static const char *const names[] = {"auto", "c",       "vector", "avx2", "avx512",
+                                        "neon", "dotprod", "i8mm",   "sme"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(word, names[i]) == 0) {
             return (enum n8_isa)i;

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { CAPACITY = 1 << 18 };
+enum { CAPACITY = 5 << 16 };
 
 static uint8_t *arena;
 static size_t page;

@@ -407,12 +407,12 @@ static bool same_bytes(const struct layer *layer, enum n8_isa level, enum inputs
 }
 
 // Levels beyond C that this processor has, the stand-in one first.
-static size_t levels_here(enum n8_isa levels[N8_ISA_I8MM + 1]) {
+static size_t levels_here(enum n8_isa levels[N8_ISA_SME + 1]) {
     size_t count = 0;
 #ifdef N8_EXTRA_LEVELS
     levels[count++] = STANDIN;
 #endif
-    for (int isa = N8_ISA_C + 1; isa <= N8_ISA_I8MM; isa++) {
+    for (int isa = N8_ISA_C + 1; isa <= N8_ISA_SME; isa++) {
         if (n8_cpu_has((enum n8_isa)isa))
             levels[count++] = (enum n8_isa)isa;
     }
@@ -420,7 +420,7 @@ static size_t levels_here(enum n8_isa levels[N8_ISA_I8MM + 1]) {
 }
 
 static void check_layers(unsigned long count) {
-    enum n8_isa levels[N8_ISA_I8MM + 1];
+    enum n8_isa levels[N8_ISA_SME + 1];
     const size_t level_count = levels_here(levels);
     unsigned *used = allocate(n8_conv_row_count * sizeof *used);
     for (size_t i = 0; i < count; i++) {

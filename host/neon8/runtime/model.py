@@ -119,8 +119,8 @@ class Model(Closable):
     ) -> "Model":
         """The model in the file `path`.
 
-        isa: "c", "vector", "avx2" or "avx512", on ARM "neon", "dotprod" or "i8mm"
-            allows no more; by default $N8_ISA, else the best.
+        isa: "c", "vector", "avx2" or "avx512", on ARM "neon", "dotprod", "i8mm" or
+            "sme" allows no more; by default $N8_ISA, else the best.
         max_bytes: the most that the model and one session may take; 1 GiB by default.
         To fit, layers give up weights that are packed larger for speed, those first
         that a run transforms least often instead: StepInfo.spared.

@@ -393,8 +393,8 @@ class TargetSettings(Stage):
     )
     isa: str | None = setting(
         None,
-        "use no kernels above this level: c, vector, avx2, avx512; neon, dotprod, i8mm "
-        "(default: the processor's best)",
+        "use no kernels above this level: c, vector, avx2, avx512; neon, dotprod, "
+        "i8mm, sme (default: the processor's best)",
         text(),
         metavar="LEVEL",
     )
