@@ -118,14 +118,6 @@ qhi     .req v25
         bit     v\b\().16b, v13.16b, v16.16b
 .endm
 
-        // With the zero point in v22, values of which the low 16 bits are the result.
-.macro  to_s16  v
-        fcvtns  v\v\().4s, v\v\().4s
-        sqxtn   v\v\().4h, v\v\().4s
-        sqadd   v\v\().4h, v\v\().4h, v22.4h
-        sxtl    v\v\().4s, v\v\().4h
-.endm
-
         // A line of four pixels by way of .Ladjust.
 .macro  adjust  a, b, c, d
         mov     v1.16b, v\a\().16b
@@ -362,9 +354,15 @@ func    n8_winograd_output_s8_neon
         ret
 3:      add     ptr0, args, #N8_OFF_WO_ZERO_POINT
         ld1r    {v22.4h}, [ptr0]
-        to_s16  1
-        to_s16  2
-        to_s16  4
-        to_s16  6
+        in_place fcvtns, v1.4s, v2.4s, v4.4s, v6.4s
+        sqxtn   v1.4h, v1.4s
+        sqxtn   v2.4h, v2.4s
+        sqxtn   v4.4h, v4.4s
+        sqxtn   v6.4h, v6.4s
+        each    sqadd, v22.4h, v1.4h, v2.4h, v4.4h, v6.4h
+        sxtl    v1.4s, v1.4h
+        sxtl    v2.4s, v2.4h
+        sxtl    v4.4s, v4.4h
+        sxtl    v6.4s, v6.4h
         ret
 endfunc n8_winograd_output_s8_neon
