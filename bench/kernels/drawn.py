@@ -47,6 +47,7 @@ def networks() -> Iterator[Drawn]:
             (convolutions, 10, "int16"),
             (convolutions, 10, "fast"),
             (residual, 8, "fast"),
+            (sevens, 8, ""),
         ),
         *((maps, 10, ""), (maps, 8, "default"), (maps, 8, "int16")),
         *((tokens, 12, ""), (tokens, 8, "default"), (tokens, 8, "int16")),
@@ -92,6 +93,21 @@ def residual(net: Net, rng: np.random.Generator) -> None:
         y = net.conv(x, f"a{number}", channels, 3, plain=True, pads=[1] * 4)
         y = net.conv(net.relu(y), f"b{number}", channels, 3, plain=True, pads=[1] * 4)
         x = net.relu(net.add(y, x))
+    net.output(x, "y")
+
+
+def sevens(net: Net, rng: np.random.Generator) -> None:
+    """Sums on maps of 7 n pixels, for which the Cortex-A55 has tiles of 7."""
+    height, width = rng.choice([(7, 7), (7, 7), (7, 15), (14, 15)])
+    x = net.input("x", int(rng.choice(CHANNELS[1:])), int(height), int(width))
+    for number in range(5):
+        channels, wide = (int(rng.choice(CHANNELS[1:])) for _ in range(2))
+        x = net.relu(net.conv(x, f"in{number}", channels, 1, plain=True))
+        y = net.relu(net.conv(x, f"wide{number}", wide, 1, plain=True))
+        kernel = int(rng.choice([1, 1, 3]))
+        pads = [kernel // 2] * 4
+        y = net.conv(y, f"out{number}", channels, kernel, plain=True, pads=pads)
+        x = net.add(y, x)
     net.output(x, "y")
 
 
