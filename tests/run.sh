@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 mkdir -p build/logs
 python=$PWD/.venv/bin/python
 qemu=$PWD/build/qemu/qemu-aarch64 # cross/qemu.sh
-summary=() failed=0
+summary=() failed=0 skipped=
 declare -A running=() # process -> name, and the second in which it began
 trap 'for process in "${!running[@]}"; do kill -- "-$process"; done' EXIT
 trap 'exit 130' INT TERM
@@ -79,9 +79,10 @@ kernels() { # MACHINE PRESET LEVEL...
     done
 }
 
-# levels COMPILER: all for its processors in levels.inc, that of C apart.
+# levels COMPILER: all for its processors in levels.inc, that of C apart and what is skipped.
 levels() {
-    "$1" -E -P -x c runtime/levels.inc | sed -n 's/^N8_LEVEL(\([a-z0-9]*\),.*/\1/p' | grep -vx c
+    "$1" -E -P -x c runtime/levels.inc | sed -n 's/^N8_LEVEL(\([a-z0-9]*\),.*/\1/p' |
+        grep -vx -e c -e "$skipped"
 }
 
 # Kernels do the same on every processor that has them, as none uses more than the ELF audit allows:
@@ -165,7 +166,7 @@ beside "set-up" prepared
 beside "builds" built_for_most
 rest
 [ "$failed" = 0 ] || exit 1
-[ -x "$qemu" ] || qemu=
+[ -x "$qemu" ] || qemu='' skipped=sme
 # Those that take longest come first, and no two of one build follow each other.
 beside "host" "$python" -m pytest tests/host
 beside "packages" packages
@@ -174,8 +175,8 @@ N8_QEMU_CPU=cortex-a9 beside "e2e emulated armv7" emulated armv7
 beside "e2e emulated aarch64" emulated aarch64 --ignore=tests/e2e/test_refusals.py
 beside "by clang" by_clang_here
 N8_QEMU=$qemu N8_QEMU_CPU=max beside "beyond c on aarch64 max" \
-    beyond_c aarch64 $(levels aarch64-linux-gnu-gcc | grep -vx "${qemu:-sme}")
-[ -z "$qemu" ] || N8_QEMU=$qemu beside "sme on aarch64" on_sme
+    beyond_c aarch64 $(levels aarch64-linux-gnu-gcc)
+[ -n "$skipped" ] || N8_QEMU=$qemu beside "sme on aarch64" on_sme
 beside "c under asan and ubsan" checks native-asan
 N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7
 N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" on_plain aarch64
@@ -194,6 +195,6 @@ echo
 echo "=== summary"
 printf '%s\n' "${summary[@]}"
 "$python" -c 'import torch' 2>/dev/null || echo "skipped: what needs torch, see cross/setup.sh"
-[ -n "$qemu" ] || echo "skipped: level sme, see cross/qemu.sh"
+[ -z "$skipped" ] || echo "skipped: level $skipped, see cross/qemu.sh"
 echo "total ${SECONDS} s; logs in build/logs"
 exit "$failed"
