@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
-// A tile of rows is packed if at least so many channels read it: packing costs about twice what it
-// saves eight of them.
-enum { PACKED_CHANNELS = 24 };
+// A tile of rows is packed if at least so many panels of up to eight channels read it: packing
+// costs about twice what it saves one of them.
+enum { PACKED_PANELS = 3 };
 
 // Bytes of a row for which sums of groups are worth an epilogue for every few of them, and those of
 // which all blocks have numbers.
@@ -235,7 +235,8 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
         return "its sums were not proved to stay below 2^25";
     }
     const size_t channels = (size_t)(f->shape->out_channels / f->shape->groups);
-    if (row->tile.packing == N8_PACKING_BOTH && channels < PACKED_CHANNELS) {
+    if (row->tile.packing == N8_PACKING_BOTH &&
+        channels < PACKED_PANELS * n8_smaller(row->tile.nr, 8)) {
         return "packs rows, which does not pay for so few channels";
     }
     if (row->tile.packing == N8_PACKING_GROUPS &&
