@@ -95,7 +95,7 @@ def kernels() -> list[str]:
     return sorted(kernel.removeprefix("n8_") for kernel in found)
 
 
-GEMM = re.compile(r"n8_igemm_s8_(?:s8_add|s8|s32|f32)_(\w+?)(?:_a5[35])?")
+GEMM = re.compile(r"n8_igemm_s8_(?:s8_add|s8|s32|f32)_(\w+?)(?:_7x8)?(?:_a5[35])?")
 
 
 def code_of(kernel: str) -> str:

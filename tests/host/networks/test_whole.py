@@ -96,6 +96,9 @@ def test_every_step_has_a_cost_on_every_core(name, compiled):
         profile = profile_model(file, core=core)
         assert profile.missing == ()
         assert all(layer.cycles >= 0 for layer in profile.layers)
+        for layer in profile.layers:
+            if "igemm" in layer.kernel and "winograd" not in layer.kernel:
+                assert layer.macs <= 1.02 * PROCESSORS[core].limit * layer.cycles
 
 
 @pytest.mark.parametrize("core", [("aarch64", "cortex-a53"), ("armv7", "cortex-a9")])
