@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: eleven layers and some networks, with random weights.
+"""What is measured: thirteen layers and some networks, with random weights.
 
 Each is an ONNX network whose weights are normal, as those of trained layers nearly are,
 calibrated and compiled as any other. A layer is then run by itself, through
@@ -21,6 +21,7 @@ from bench.networks.builder import Net
 from neon8.arrays import Int8Array
 from neon8.compile import lower, oracle
 from neon8.ir.program import Program
+from neon8.operators.conversion import RequantizeOp
 from neon8.operators.convolution import Conv2dOp
 
 Arguments = tuple[str | Path, ...]
@@ -44,12 +45,22 @@ def drawn(net: Net) -> Drawn:
 
 
 def conv(
-    channels: tuple[int, int], kernel: int, stride: int, size: int, groups: int = 1
+    channels: tuple[int, int],
+    kernel: int,
+    stride: int,
+    size: int,
+    groups: int = 1,
+    *,
+    relu: bool = False,
 ) -> Drawn:
-    """A convolution of `size` x `size` pixels, padded by half its kernel."""
+    """A convolution of `size` x `size` pixels, padded by half its kernel.
+
+    relu: of what a ReLU leaves.
+    """
     inside, out = channels
     net = Net("layer", OPSET, seed=SEED)
     x = net.input("x", inside, size, size)
+    x = net.relu(x) if relu else x
     options = {"stride": stride, "pads": [kernel // 2] * 4, "groups": groups}
     net.output(net.conv(x, "conv", out, kernel, plain=True, **options), "y")
     return drawn(net)
@@ -151,7 +162,17 @@ ROWS = {
     ),
     "pw512-2048": Row("1x1 512→2048 @7", lambda: conv((512, 2048), 1, 1, 7)),
     "c3-64": Row("3x3 s1 64 @56", lambda: conv((64, 64), 3, 1, 56)),
+    "c3-64-fast": Row(
+        "... after ReLU, calibrated with `--fast`",
+        lambda: conv((64, 64), 3, 1, 56, relu=True),
+        fast=True,
+    ),
     "c3-256": Row("3x3 s1 256 @14", lambda: conv((256, 256), 3, 1, 14)),
+    "c3-256-fast": Row(
+        "... after ReLU, calibrated with `--fast`",
+        lambda: conv((256, 256), 3, 1, 14, relu=True),
+        fast=True,
+    ),
     "c3s2-128": Row("3x3 s2 128 @56", lambda: conv((128, 128), 3, 2, 56)),
     "c7s2-3": Row("7x7 s2 3→64 @224", lambda: conv((3, 64), 7, 2, 224)),
     "dw3-144": Row("dw 3x3 s1 144 @56", lambda: conv((144, 144), 3, 1, 56, 144)),
@@ -250,12 +271,14 @@ def make_layer(base: Path, program: Program, rng: Random) -> tuple[Arguments, by
     source, target = (program.tensors[name] for name in (op.inputs[0], op.output))
     _, channels, height, width = source.shape
     shape = (1, height, width, channels)
-    x = rng.integers(source.lo, source.hi, shape, np.int8, endpoint=True)
+    before = [each for each in program.ops if isinstance(each, RequantizeOp)]
+    lo, hi = next(((each.lo, each.hi) for each in before), (source.lo, source.hi))
+    x = rng.integers(lo, hi, shape, np.int8, endpoint=True)
     y = oracle.step(program, op, target, [x.transpose(0, 3, 1, 2)])
     geometry = (
         *(*shape, *y.shape[2:], y.shape[1], *op.weights.shape[1:3]),
         *(*op.strides, *op.dilations, *op.pads[:2], op.groups),
-        *(0, 0),  # any input
+        *(lo, hi),
     )
     numbers = (source.zero_point, target.zero_point, op.lo, op.hi)
     parts = (
