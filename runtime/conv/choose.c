@@ -23,9 +23,6 @@ enum { MOST_WHOLE = 1 << 30 };
 // Columns of the shortest output for which two pixels at once pay.
 enum { LEAST_COLUMNS = 4 };
 
-// Pixels of a tile, for images of multiples of that.
-enum { SEVEN = 7 };
-
 // Taps above which implicit GEMM pays for a single input channel.
 enum { ONE_CHANNEL = 9 };
 
@@ -99,19 +96,19 @@ static const char *refuse_winograd(const struct n8_conv2d_shape *s) {
                : NULL;
 }
 
-// Whether tiles of 8 pixels leave up to 3 over, which take longer than their products, as the 49 of
-// 7 x 7 do; and those of 7 none.
-static bool leaves_few(const struct n8_conv2d_shape *s) {
-    const int64_t pixels = (int64_t)s->out_height * s->out_width;
-    return pixels % SEVEN == 0 && pixels % 8 != 0 && pixels % 8 <= 3;
+// Whether tiles of one pixel more than mr leave up to 3 over, which take longer than their
+// products, as those of 8 do of 7 x 7; and those of mr none.
+static bool leaves_few(const struct n8_conv2d_shape *s, int64_t mr) {
+    const int64_t pixels = (int64_t)s->out_height * s->out_width, left = pixels % (mr + 1);
+    return pixels % mr == 0 && left != 0 && left <= 3;
 }
 
 static const char *refuse_igemm(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
     if (n8_is_winograd(&row->tile)) {
         return refuse_winograd(f->shape);
     }
-    if (row->tile.mr == SEVEN && !leaves_few(f->shape)) {
-        return "for as many pixels as sevens make, and eights do not";
+    if (row->tile.mr % 2 == 1 && row->tile.mr > 1 && !leaves_few(f->shape, row->tile.mr)) {
+        return "for as many pixels as its tiles make, and even ones do not";
     }
     if (row->tile.mr == 1 && (f->shape->out_height != 1 || f->shape->out_width != 1)) {
         return "for a single pixel";
