@@ -172,7 +172,10 @@ static enum n8_status begin(const void *bytes, size_t size, const struct n8_mode
         !N8_NOTHING_RESERVED(given)) {
         return N8_E_ARGUMENT;
     }
-    N8_TRY(n8_kernels_select(given->isa, kernels));
+    if (n8_kernels_select(given->isa, kernels) != N8_OK) {
+        reader->error->reason = "it has no such instruction set, or computes wrongly with it";
+        return N8_E_UNSUPPORTED;
+    }
     N8_TRY(n8_read_header(reader, bytes, size));
     return choose_shapes(reader, given->shapes, given->largest != 0);
 }

@@ -186,7 +186,7 @@ def test_what_only_the_processor_refuses(path, target):
     )
     with pytest.raises(ModelError, match=message):
         EmulatedModel(path, target, max_bytes=100)
-    with pytest.raises(ModelError, match=f"on {target}: model: .*this processor"):
+    with pytest.raises(ModelError, match=f"{target}: model: .*this processor: it has"):
         EmulatedModel(path, target, isa="avx2")
 
 
