@@ -21,7 +21,8 @@
 // Cores that issue in order let a product wait for the one that it is added to, unless they forward
 // it, and let vpadal wait for both. So the two halves of the channels take turns, and products of
 // two to a lane, in two pairs of registers, are added only after those of the next pixel. The last
-// pixel's, in q2 and q3, are added in the group that follows, of either kind.
+// pixel's, in q2 and q3, are added in the group that follows, of either kind. A last pixel alone takes
+// two products to a lane in every group.
 //
 // Where values are small (kernel.h), accumulators begin with the bias plus the bits of the float
 // C = 1.5 * 2^23. Adding acc'' to these bits gives those of the float C + acc'', from which
@@ -379,7 +380,10 @@ func    n8_igemm_\name
 .Lchannels\@:
         begin_channels \to
 .Lpixels\@:
+        cmp     pixels, #1
+        beq     .Lone\@
         accumulate
+.Lsummed\@:
     .ifc \to, f32
         scale_tile
         add     ptr0, constants, #BIAS_F32
@@ -412,6 +416,9 @@ func    n8_igemm_\name
         bhi     .Lchannels\@
         pop_all FRAME
 
+.Lone\@:
+        bl      n8_igemm_4x8_one
+        b       .Lsummed\@
 .Lgeneral\@:
     .ifc \to, s8
         bl      n8_igemm_4x8_scale
@@ -430,6 +437,34 @@ endfunc n8_igemm_\name
 
 // Functions that kernels call with their registers and their stack, for the general path and to add
 // residuals.
+
+// The accumulators of one pixel. Others' are whatever they were.
+func    n8_igemm_4x8_one
+        ldr     ptr1, [sp, #ARGS]
+        ldrd    weights, taps_left, [sp, #PANEL]
+        ldr     ptr1, [ptr1, #N8_OFF_IG_DEPTH]
+        vldmia  sp, {d16-d19}
+1:      ldr     ptr0, [cursor], #16
+        mov     left, ptr1
+2:      vld4.16 {d0[], d1[], d2[], d3[]}, [ptr0]!
+        vld1.8  {d8-d11}, [weights]!
+        vld1.8  {d12-d15}, [weights]!
+        vmull.s8 q2, d0, d8
+        vmull.s8 q3, d0, d9
+        vmlal.s8 q2, d1, d10
+        vmlal.s8 q3, d1, d11
+        vmull.s8 q4, d2, d12
+        vmull.s8 q5, d2, d13
+        add_products q8, q9, q2, q3
+        vmlal.s8 q4, d3, d14
+        vmlal.s8 q5, d3, d15
+        subs    left, left, #8
+        add_products q8, q9, q4, q5
+        bne     2b
+        subs    taps_left, taps_left, #1
+        bne     1b
+        bx      lr
+endfunc n8_igemm_4x8_one
 
 // Accumulators to floats. Changes q0-q2 and ptr0.
 func    n8_igemm_4x8_scale
