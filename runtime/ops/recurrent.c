@@ -170,7 +170,7 @@ struct work {
     float *gates;  // [2][lanes]: what W and R add up to
     float *state;  // [lanes of a gate]
     float *cell;   // [lanes of a gate]
-    float *vector; // [I or lanes of a gate]
+    float *vector; // [vector_of()]
     float scales[BLOCK];
     int32_t *sums; // [block][lanes], of W
     int32_t *more; // [lanes], of R
@@ -187,10 +187,14 @@ static size_t bytes_of(const struct sizes *s) {
     return n8_larger(block_of(s) * stride_of(s->input), stride_of(s->hidden)) + N8_SLACK;
 }
 
+// Entries of a vector of either kind, whole quads.
+static size_t vector_of(const struct sizes *s) {
+    return n8_larger(n8_round_up(s->input, LANES), s->lanes);
+}
+
 // Bytes of what stands in struct work before `scratch`.
 static size_t own_scratch(const struct sizes *s) {
-    const size_t values =
-        (2 + block_of(s) + 1) * lanes_of(s) + 2 * s->lanes + n8_larger(s->input, s->lanes);
+    const size_t values = (2 + block_of(s) + 1) * lanes_of(s) + 2 * s->lanes + vector_of(s);
     return n8_round_up(values * sizeof(float) + bytes_of(s), N8_CONV_ALIGN);
 }
 
@@ -338,18 +342,43 @@ enum n8_status n8_pack_recurrent(struct n8_reader *reader, struct n8_step *step,
     return has_options(step) ? pack_options(reader, step, &s, m, scales + 2 * pairs) : N8_OK;
 }
 
+// Four lanes, of which compilers make one register where vectors do with floats what C does.
+typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t quad_of_ints __attribute__((vector_size(16), aligned(4), may_alias));
+
+static inline quad *quads(const float *lanes) {
+    return (quad *)(uintptr_t)lanes;
+}
+
+#define EACH_QUAD(count) for (size_t i = 0; i < (count) / 4; i++)
+
+// The bits of the largest magnitude: they are in the order of magnitudes. Writes zeros up to a
+// quad.
+static int32_t most_bits(float *vector, size_t count) {
+    const quad_of_ints *bits = (const quad_of_ints *)(const void *)vector;
+    quad_of_ints most = {0};
+    while (count % 4 != 0) {
+        vector[count++] = 0.0f;
+    }
+    EACH_QUAD(count) {
+        const quad_of_ints more = (bits[i] & INT32_MAX) - most;
+        most += more & ~(more >> 31);
+    }
+    const int32_t a = most[0] > most[1] ? most[0] : most[1];
+    const int32_t b = most[2] > most[3] ? most[2] : most[3];
+    return a > b ? a : b;
+}
+
 // Quantizes a vector by its largest magnitude; its scale, 0 where all is below 1e-30.
 static float quantize(const struct work *w, int8_t *out, float *vector, size_t count) {
-    const uint32_t infinite = 0x7f800000, sign = 0x80000000;
-    uint32_t most = 0; // magnitudes are in the order of their bits
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &vector[i], sizeof bits);
-        uint32_t size = bits & ~sign;
-        size = size > infinite ? 0 : size == infinite ? infinite - 1 : size;
-        most = size > most ? size : most;
-        bits = size | (bits & sign);
-        memcpy(&vector[i], &bits, sizeof bits);
+    const int32_t infinite = 0x7f800000;
+    int32_t most = most_bits(vector, count);
+    if (most >= infinite) {
+        for (size_t i = 0; i < count; i++) {
+            const float v = vector[i] != vector[i] ? 0.0f : vector[i];
+            vector[i] = v > FLT_MAX ? FLT_MAX : v < -FLT_MAX ? -FLT_MAX : v;
+        }
+        most = most_bits(vector, count);
     }
     float largest;
     memcpy(&largest, &most, sizeof largest);
@@ -372,20 +401,10 @@ static void multiply(const struct n8_conv *conv, int32_t *sums, size_t stride, c
     n8_conv_run(conv, &io, 0, conv->units, scratch);
 }
 
-// Four lanes, of which compilers make one register where vectors do with floats what C does.
-typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int32_t quad_of_sums __attribute__((vector_size(16), aligned(4), may_alias));
-
-static inline quad *quads(const float *lanes) {
-    return (quad *)(uintptr_t)lanes;
-}
-
-#define EACH_QUAD(count) for (size_t i = 0; i < (count) / 4; i++)
-
 // out[n] = M v + bias of `count` lanes, of which entry 0 of the arrays is the first.
 static void scale_sums(float *out, const int32_t *sums, size_t count, float scale,
                        const float *scales, const float *bias) {
-    const quad_of_sums *in = (const quad_of_sums *)(const void *)sums;
+    const quad_of_ints *in = (const quad_of_ints *)(const void *)sums;
     EACH_QUAD(count) {
         quads(out)[i] =
             __builtin_convertvector(in[i], quad) * (scale * quads(scales)[i]) + quads(bias)[i];
@@ -531,12 +550,10 @@ static void put(const struct work *w, size_t row, const float *values) {
 
 // The values of (row, batch) of an input of three dimensions.
 static void get(const struct work *w, float *values, size_t count, size_t index, size_t row) {
-    const size_t stride = n8_input(w->session->model, w->step, index)->pixel_stride;
+    const struct n8_model *model = w->session->model;
     const uint8_t *from = n8_in_pixel(w->session, w->step, index, row * count);
-    from += w->batch * sizeof *values;
-    for (size_t i = 0; i < count; i++, from += stride) {
-        memcpy(&values[i], from, sizeof *values);
-    }
+    model->kernels.transpose_f32(values, 0, from + w->batch * sizeof *values,
+                                 n8_input(model, w->step, index)->pixel_stride, count, 1);
 }
 
 // The step after the state of `t` others.
@@ -601,7 +618,7 @@ void n8_run_recurrent(const struct n8_session *session, const struct n8_step *st
     w.state = w.gates + 2 * lanes_of(&s);
     w.cell = w.state + s.lanes;
     w.vector = w.cell + s.lanes;
-    w.sums = (int32_t *)(void *)(w.vector + n8_larger(s.input, s.lanes));
+    w.sums = (int32_t *)(void *)(w.vector + vector_of(&s));
     w.more = w.sums + block_of(&s) * lanes_of(&s);
     w.bytes = (int8_t *)(void *)(w.more + lanes_of(&s));
     w.scratch = (uint8_t *)scratch + own_scratch(&s);

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+import float_program
 from agreement import agreed
 from neon8.compile import oracle, writer
 from neon8.errors import DataError
@@ -272,6 +273,20 @@ def test_a_nan_that_is_computed_has_one_pattern(build):
     values[0, 1::3, 1] = np.inf, np.nan, -np.inf
     y = agreed(net, {"x": values})["y"]
     assert set(y[np.isnan(y)].view(np.uint32)) == {0x7FC00000}
+
+
+@pytest.mark.parametrize("wild", [[np.nan], [np.nan, 3], [np.inf], [-np.inf, 1e-40]])
+def test_recurrent_inputs_that_are_not_finite(wild):
+    shapes = {name: float_program.SHAPES[name] for name in ("sequence", "rnn")}
+    net = program(
+        [real(name, dims) for name, dims in shapes.items()],
+        [float_program.recurrent("rnn", 1)],
+        *shapes,
+    )
+    x = np.random.default_rng(0).normal(0, 1, shapes["sequence"]).astype(np.float32)
+    x[::2, :, : len(wild)] = wild
+    y = agreed(net, {"sequence": x})["rnn"]
+    assert np.isfinite(y).all()
 
 
 @pytest.mark.parametrize("pads", [(1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0,) * 4])
