@@ -5,10 +5,12 @@
 //
 //   void n8_winograd_gemm_s32_neon(const struct n8_winograd_gemm_args *args);
 //
-// Four tiles at a time, then two. The sums of tile r lie in v16 + 4 * r and the next three.
+// Six tiles at a time, then four or two. An odd one is left to a block that begins a tile earlier. The
+// sums of tile r lie in v8 + 4 * r and the next three.
 //
-//                        v4 .. v7           weights of 8 channels, one k, and the next three
-//   in v0, v1            v16 .. v31         4 k of tiles 0 and 1, 2 and 3; v2, v3: the next 4
+//                        v4, v5 of even k   weights of 16 channels
+//                        v6, v7 of odd k
+//   in v0, v1, v2        v8 .. v31          4 k of two tiles each
 //
 // The Cortex-A53 begins a load to a vector register beside no product, but beside the insertion of
 //   a general register. So 128 bits come as two halves: the lower one beside the insertion of the
@@ -16,94 +18,143 @@
 //   last k the first operands are loaded once more: the weights are those of the next tiles,
 //   nothing beyond the arrays is read.
 // Bounds: products are below 2^28, sums wrap.
-// Registers: x0-x17, v0-v7, v16-v31, see below.
+// Registers: x0-x17, v0-v31, see below.
+// Stack: d8 to d15.
 #include "asm.h"
 #include "kernel.h"
 
-        registers x, 0, args, sums, in, weights, depth, tiles, planes, sums_plane
-        registers x, 16, tiles_left, to
-in_plane .req x8
-left     .req x15
+        registers x, 0, args, sums, in, weights, size, tiles, planes, sums_plane
+        registers x, 8, in_plane, left, to
 // In arguments of macros, where the preprocessor does not look.
-        registers x, 9, row0, row1, row2, row3, next, offset
+        registers x, 11, row0, row2, row4, next, offset, offset1
 upper   .req x0
+second  .req x17                // row0 and offset1
+        // size: bytes of a tile's inputs; offset1: of what is at `offset` of the second of two tiles
 
-        // The k-th of `rows` tiles' inputs times four channels: half of \w.
-.macro  column  op, rows, half, s0, s1, s2, s3, w, in0, in2, k, with
-        \op     v\s0\().4s, v\w\().\half, v\in0\().h[\k]
-        \with
-        \op     v\s1\().4s, v\w\().\half, v\in0\().h[\k + 4]
-    .if \rows > 2
-        \op     v\s2\().4s, v\w\().\half, v\in2\().h[\k]
-        \op     v\s3\().4s, v\w\().\half, v\in2\().h[\k + 4]
-    .endif
-.endm
-
-        // Both halves, while \to, whose turn comes after the next two, is loaded, and before it,
-        // where it is given, \more with inputs. last: what was loaded before.
-.macro  both    op, rows, s, t, w, to, last, in0, in2, k, more, more_lower, more_upper
-    .ifb \more
-        column  \op, \rows, 4h, \s, \w, \in0, \in2, \k
-        ldr     d\to, [next], #16
+        // Eight channels at the k-th inputs of two tiles. Before that the lower half of \to is loaded,
+        // and the upper one, on its way since, inserted to \last.
+.macro  eight   op, s0, s1, s2, s3, in, w, k, last, to, lower, rest
+    .ifnb \to
+        ldr     d\to, \lower
         mov     v\last\().d[1], upper
+    .endif
+        \op     v\s0\().4s, v\w\().4h, v\in\().h[\k]
+    .ifnb \to
+        ldr     upper, \rest
+    .endif
+        \op     v\s2\().4s, v\w\().4h, v\in\().h[\k + 4]
+        \op\()2 v\s1\().4s, v\w\().8h, v\in\().h[\k]
+        \op\()2 v\s3\().4s, v\w\().8h, v\in\().h[\k + 4]
+.endm
+
+.macro  first0  op, more:vararg
+        eight   \op, 8, 9, 12, 13, 0, \more
+.endm
+
+.macro  last0   op, more:vararg
+        eight   \op, 10, 11, 14, 15, 0, \more
+.endm
+
+.macro  first1  op, more:vararg
+        eight   \op, 16, 17, 20, 21, 1, \more
+.endm
+
+.macro  last1   op, more:vararg
+        eight   \op, 18, 19, 22, 23, 1, \more
+.endm
+
+.macro  both2   op, w0, w1, k
+        eight   \op, 24, 25, 28, 29, 2, \w0, \k
+        eight   \op, 26, 27, 30, 31, 2, \w1, \k
+.endm
+
+#define WEIGHTS     "[next], #16", "[next, #-8]"
+#define INPUTS(row) HALVES([row, offset]), HALVES([row, offset1])
+
+        // The first of four k, with the inputs of all tiles but the first two.
+.macro  start   op, rows
+    .if \rows == 2
+        first0  \op, 4, 0, 5, 6, WEIGHTS
+        last0   \op, 5, 0, 6, 7, WEIGHTS
     .else
-        ldr     d\more, \more_lower
-        mov     v\last\().d[1], upper
-        column  \op, \rows, 4h, \s, \w, \in0, \in2, \k, "ldr upper, \more_upper"
-        ldr     d\to, [next], #16
-        mov     v\more\().d[1], upper
+        first0  \op, 4, 0, 5, 1, INPUTS(row2)
+      .if \rows == 4
+        last0   \op, 5, 0, 1, 6, WEIGHTS
+        first1  \op, 4, 0, 6, 7, WEIGHTS
+        last1   \op, 5, 0
+      .else
+        last0   \op, 5, 0, 1, 2, INPUTS(row4)
+        first1  \op, 4, 0, 2, 6, WEIGHTS
+        last1   \op, 5, 0, 6, 7, WEIGHTS
+        both2   \op, 4, 5, 0
+      .endif
     .endif
-        column  \op\()2, \rows, 8h, \t, \w, \in0, \in2, \k, "ldr upper, [next, #-8]"
 .endm
 
-.macro  first8  op, rows, w, to, last, inputs:vararg
-        both    \op, \rows, "16, 20, 24, 28", "17, 21, 25, 29", \w, \to, \last, \inputs
-.endm
-
-.macro  last8   op, rows, w, to, last, inputs:vararg
-        both    \op, \rows, "18, 22, 26, 30", "19, 23, 27, 31", \w, \to, \last, \inputs
-.endm
-
-        // Four k of the inputs in \in0 and \in2; the next ones go to \next0 and \next2. turn: the
-        // weights after these may be the first again.
-.macro  four_k  op, rows, in0, in2, next0, next2, turn
-        first8  \op, \rows, 4, 7, 6, \in0, \in2, 0
-        last8   \op, \rows, 5, 4, 7, \in0, \in2, 0
-    .ifnb \turn
-        subs    left, left, #8
-        csel    offset, xzr, offset, eq
-    .endif
-        first8  smlal, \rows, 6, 5, 4, \in0, \in2, 1
-        last8   smlal, \rows, 7, 6, 5, \in0, \in2, 1
-        first8  smlal, \rows, 4, 7, 6, \in0, \in2, 2, \next0, "[row0, offset]", "[row1, offset]"
-    .ifnb \turn
-        csel    next, weights, next, eq
-    .endif
-        last8   smlal, \rows, 5, 4, 7, \in0, \in2, 2
-    .if \rows > 2
-        first8  smlal, \rows, 6, 5, 4, \in0, \in2, 3, \next2, "[row2, offset]", "[row3, offset]"
+        // The next ones, with the weights of the k after them, and what goes beside products.
+.macro  go      rows, k, w0, w1, next0, next1, a, b, c, d
+        first0  smlal, \w0, \k, \w1, \next0, WEIGHTS
+        \a
+    .if \rows == 2
+        \b
+        last0   smlal, \w1, \k, \next0, \next1, WEIGHTS
+        \c
+        \d
     .else
-        first8  smlal, \rows, 6, 5, 4, \in0, \in2, 3
+        last0   smlal, \w1, \k
+        \b
+      .if \k == 3
+        first1  smlal, \w0, \k, \next0, 0, INPUTS(row0)
+        last1   smlal, \w1, \k, 0, \next1, WEIGHTS
+      .else
+        first1  smlal, \w0, \k, \next0, \next1, WEIGHTS
+        \c
+        last1   smlal, \w1, \k
+        \d
+      .endif
+      .if \rows == 6
+        both2   smlal, \w0, \w1, \k
+      .endif
     .endif
-        last8   smlal, \rows, 7, 6, 5, \in0, \in2, 3
-        add     offset, offset, #8
 .endm
 
-        // All of `rows` tiles but their sums' store. The first products begin the sums.
+        // All of `rows` tiles. The first products begin the sums.
 .macro  block   rows
-        mov     left, depth
-        ldr     d0, [row0]
-        ld1     {v0.d}[1], [row1]
+        mov     offset, #0
     .if \rows > 2
-        ldr     d1, [row2]
-        ld1     {v1.d}[1], [row3]
+        add     row2, row0, size, lsl #1
     .endif
-        mov     offset, #8
-        four_k  smull, \rows, 0, 1, 2, 3
+    .if \rows > 4
+        add     row4, row0, size, lsl #2
+    .endif
+        start   smull, \rows
         b       2f
-1:      four_k  smlal, \rows, 0, 1, 2, 3
-2:      four_k  smlal, \rows, 2, 3, 0, 1, turn
+1:      start   smlal, \rows
+2:      go      \rows, 1, 6, 7, 4, 5, "add offset, offset, #8", "add offset1, offset1, #8", \
+                "cmp offset, size", "csel offset, xzr, offset, eq"
+    .if \rows == 2
+        csel    offset1, xzr, offset1, eq
+        add     second, row0, offset1
+        ldr     d1, [row0, offset]
+        go      \rows, 2, 4, 5, 6, 7, , , , "csel next, weights, next, eq"
+    .else
+        go      \rows, 2, 4, 5, 6, 7, "csel offset1, xzr, offset1, eq", , , \
+                "csel next, weights, next, eq"
+    .endif
+    .if \rows == 2
+        ld1     {v1.d}[1], [second]
+    .endif
+        go      \rows, 3, 6, 7, 4, 5
+    .if \rows == 2
+        mov     v0.16b, v1.16b
+    .endif
         b.ne    1b
+    .if \rows > 2
+        add     row0, row0, size, lsl #2
+    .endif
+    .if \rows != 4
+        add     row0, row0, size, lsl #1
+    .endif
 .endm
 
 .macro  store   s0, s1, s2, s3
@@ -112,52 +163,70 @@ upper   .req x0
 .endm
 
 func    n8_winograd_gemm_s32_neon
+        enter   64, D8_TO_D15
         ldp     sums, in, [args, #N8_OFF_WS_SUMS]
-        ldp     weights, depth, [args, #N8_OFF_WS_WEIGHTS]
+        ldp     weights, size, [args, #N8_OFF_WS_WEIGHTS]
         ldp     tiles, planes, [args, #N8_OFF_WS_TILES]
         ldp     sums_plane, in_plane, [args, #N8_OFF_WS_SUMS_PLANE]
+        lsl     size, size, #1
 
 .Lplane:
         mov     next, weights
         mov     row0, in
         mov     to, sums
-        ldp     q4, q5, [next], #32
-        ldr     d6, [next], #16
+        mov     left, tiles
+        ldr     q4, [next], #16
+        ldr     d5, [next], #16
         ldr     upper, [next, #-8]
-        subs    tiles_left, tiles, #4
-        b.lo    .Lpair
-.Lfour:
-        add     row1, row0, depth, lsl #1
-        add     row2, row0, depth, lsl #2
-        add     row3, row1, depth, lsl #2
-        block   4
-        add     row0, row2, depth, lsl #2
+
+        // A tile earlier, if there is one, where an odd number is left.
+.Lnext:
+        cmp     left, tiles
+        and     x17, left, #1
+        csel    x17, x17, xzr, ne
+        add     left, left, x17
+        msub    row0, x17, size, row0
+        sub     to, to, x17, lsl #6
+        cmp     left, #1                        // of one tile alone both are that
+        csel    offset1, xzr, size, eq
+        ldr     d0, [row0]
+        add     second, row0, offset1
+        cmp     left, #4
+        ld1     {v0.d}[1], [second]
+        b.lo    .Ltwo
+        cmp     left, #6
+        b.lo    .Lfour
+        block   6
+        store   8, 9, 10, 11
+        store   12, 13, 14, 15
         store   16, 17, 18, 19
         store   20, 21, 22, 23
         store   24, 25, 26, 27
         store   28, 29, 30, 31
-        subs    tiles_left, tiles_left, #4
-        b.hs    .Lfour
-        // What is left by pairs, the last of which may be of one tile twice.
-.Lpair:
-        adds    tiles_left, tiles_left, #4
-        b.eq    .Ldone
-5:      cmp     tiles_left, #1
-        add     row1, row0, depth, lsl #1
-        csel    row1, row0, row1, eq
-        block   2
+        subs    left, left, #6
+        b.ne    .Lnext
+        b       .Ldone
+.Lfour: block   4
+        store   8, 9, 10, 11
+        store   12, 13, 14, 15
         store   16, 17, 18, 19
-        add     row0, row1, depth, lsl #1
-        subs    tiles_left, tiles_left, #2
-        b.lo    .Ldone
         store   20, 21, 22, 23
-        b.ne    5b
+        subs    left, left, #4
+        b.ne    .Lnext
+        b       .Ldone
+.Ltwo:  block   2
+        store   8, 9, 10, 11
+        subs    left, left, #2
+        b.lo    .Ldone
+        store   12, 13, 14, 15
+        b.ne    .Lnext
 .Ldone:
-        add     weights, weights, depth, lsl #5
+        add     weights, weights, size, lsl #4
         add     in, in, in_plane
         add     sums, sums, sums_plane
         subs    planes, planes, #1
         b.ne    .Lplane
 
+        leave   64, D8_TO_D15
         ret
 endfunc n8_winograd_gemm_s32_neon

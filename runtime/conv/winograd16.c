@@ -165,9 +165,10 @@ struct tile {
     int32_t y, x, rows, columns; // of its outputs
 };
 
-// Planes that follow one another, and the tiles of a block for which they are multiplied.
+// The tiles of a block for which a plane is multiplied; planes: it and those after it of which
+// these are the same.
 struct product {
-    size_t plane, planes, tile, tiles;
+    size_t tile, tiles, planes;
 };
 
 struct winograd {
@@ -183,7 +184,6 @@ struct winograd {
     size_t transformed;           // the block and group that `in` belongs to
     struct n8_conv_unit at;       // of tiles
     struct tile tiles[MAX_BLOCK]; // of the block, in the order of kinds
-    size_t product_count;
     struct product products[PLANES];
 };
 
@@ -239,34 +239,24 @@ static void order_tiles(struct winograd *w, size_t ends[KINDS]) {
 static void plan_products(struct winograd *w) {
     const struct n8_conv2d_shape *s = &w->conv->shape;
     const int32_t right = (s->out_width - 1) % OUT + 1, bottom = (s->out_height - 1) % OUT + 1;
-    struct product each[PLANES];
     size_t ends[KINDS];
     order_tiles(w, ends);
-    w->product_count = 1;
-    w->products[0] = (struct product){.planes = PLANES, .tiles = w->at.count};
-    if (ends[INNER] - ends[RIGHT] == w->at.count) {
-        return;
-    }
     for (size_t i = 0; i < SIDE; i++) {
         for (size_t j = 0; j < SIDE; j++) {
             const bool below = is_needed(i, bottom), beside = is_needed(j, right);
             const size_t first = beside ? 0 : ends[RIGHT];
             const size_t end = ends[below ? (beside ? CORNER : BOTTOM) : INNER];
-            each[n8_winograd_plane(i, j)] =
-                (struct product){.planes = 1, .tile = first, .tiles = end - first};
+            w->products[n8_winograd_plane(i, j)] = (struct product){first, end - first, 1};
         }
     }
-    w->products[0] = each[0];
-    for (size_t p = 1; p < PLANES; p++) {
-        struct product *last = &w->products[w->product_count - 1];
-        if (each[p].tile == last->tile && each[p].tiles == last->tiles) {
-            last->planes++;
-        } else {
-            each[p].plane = p;
-            w->products[w->product_count++] = each[p];
-        }
+    for (size_t p = PLANES - 1; p-- > 0;) {
+        struct product *it = &w->products[p];
+        it->planes += it[0].tile == it[1].tile && it[0].tiles == it[1].tiles ? it[1].planes : 0;
     }
-    memset(w->acc, 0, w->conv->winograd16.block * PLANES * w->conv->row->tile.nr * sizeof *w->acc);
+    if (ends[INNER] - ends[RIGHT] < w->at.count) {
+        memset(w->acc, 0,
+               w->conv->winograd16.block * PLANES * w->conv->row->tile.nr * sizeof *w->acc);
+    }
 }
 
 // Copies the window of a tile of rows x columns outputs whose first pixel is at row y0 and column
@@ -348,16 +338,14 @@ static void point_block(const struct winograd *w) {
     }
 }
 
-// The sums of a panel at `planes` planes from `first` on. Those that no output needs remain 0.
-static void multiply(const struct winograd *w, const int16_t *weights, size_t first,
-                     size_t planes) {
+// The sums of a panel at the planes from `first` to `end`. Those that no output needs remain 0.
+static void multiply(const struct winograd *w, const int16_t *weights, size_t first, size_t end) {
     const struct n8_conv *conv = w->conv;
     const size_t panel = conv->row->tile.nr, block = conv->winograd16.block;
-    for (size_t i = 0; i < w->product_count; i++) {
-        const struct product *it = &w->products[i];
-        const size_t plane = n8_larger(first, it->plane);
-        const size_t end = n8_smaller(first + planes, it->plane + it->planes);
-        if (it->tiles == 0 || plane >= end) {
+    for (size_t plane = first, next; plane < end; plane = next) {
+        const struct product *it = &w->products[plane];
+        next = n8_smaller(plane + it->planes, end);
+        if (it->tiles == 0) {
             continue;
         }
         conv->row->winograd16->gemm(&(struct n8_winograd_gemm_args){
@@ -366,7 +354,7 @@ static void multiply(const struct winograd *w, const int16_t *weights, size_t fi
             .weights = weights + (plane - first) * conv->depth * panel,
             .depth = conv->depth,
             .tiles = it->tiles,
-            .planes = end - plane,
+            .planes = next - plane,
             .sums_plane = block * panel * sizeof *w->acc,
             .in_plane = block * conv->depth * sizeof *w->in,
             .width = panel,
@@ -403,7 +391,7 @@ static void multiply_panel(const struct winograd *w, const int8_t *group, size_t
             weights = w->weights + p * plane_of(conv);
             plane = plane_at(pair, p);
         }
-        multiply(w, weights, plane, transforms ? 1 : PLANES);
+        multiply(w, weights, plane, plane + (transforms ? 1 : PLANES));
     }
 }
 
