@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    TABLE_BYTES = 16384,  // the pointer table of one unit stays well inside L1
+    TABLE_BYTES = 16384,  // pointer tables, of one unit or all, stay well inside L1
     ENOUGH_PIXELS = 32,   // of a unit, for what is done once for each panel of weights
     MOST_PIXELS = 128,    // whose outputs' lines of cache, written panel by panel, stay there, too;
     ROWS_BYTES = 8192,    // more than enough where their rows take no more than this
@@ -136,12 +136,17 @@ void n8_conv_plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     n8_plan_slices(conv, blocks, panel, kernels->cache);
     conv->units = n8_mul(blocks, conv->slices);
     const size_t table = n8_mul(n8_mul(conv->igemm.block, conv->taps), sizeof(int8_t *));
+    // Where every slice begins the blocks anew. So small tables of several taps are 64 at most.
+    const bool kept = conv->cached != 0 && conv->groups == 1 && conv->taps > 1 &&
+                      conv->igemm.packed_rows == 0 && n8_mul(blocks, table) <= TABLE_BYTES;
+    conv->igemm.tables = kept ? blocks : 1;
     conv->igemm.rows_size = conv->igemm.unfolded
                                 ? n8_add(n8_mul(conv->igemm.block, conv->igemm.window),
                                          n8_mul((size_t)s->kernel_height, conv->igemm.line))
                                 : conv->depth;
     conv->scratch_size = n8_add(n8_round_up(conv->igemm.rows_size, N8_CONV_ALIGN),
-                                n8_add(n8_round_up(conv->igemm.packed_rows, N8_CONV_ALIGN), table));
+                                n8_add(n8_round_up(conv->igemm.packed_rows, N8_CONV_ALIGN),
+                                       n8_mul(conv->igemm.tables, table)));
     if (conv->accumulates) { // of one unit and group, and what may be read after them
         const size_t values = n8_mul(conv->igemm.block, conv->slice);
         const size_t acc = n8_add(n8_mul(values, sizeof(int32_t)), N8_ALIGN_PART);
@@ -499,7 +504,7 @@ void n8_conv_run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, 
     uint8_t *scratch = memory;
     const size_t padding = n8_round_up(conv->igemm.rows_size, N8_CONV_ALIGN);
     const size_t copies = padding + n8_round_up(conv->igemm.packed_rows, N8_CONV_ALIGN);
-    const size_t pointers = n8_round_up(conv->igemm.block, conv->row->tile.mr) * conv->taps;
+    const size_t pointers = conv->igemm.tables * conv->igemm.block * conv->taps;
     const size_t used = copies + pointers * sizeof(int8_t *);
     struct igemm it = {
         .rows = {.conv = conv,
@@ -509,7 +514,7 @@ void n8_conv_run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, 
                  .lines_image = SIZE_MAX,
                  .padding = (const int8_t *)scratch,
                  .packed = (int8_t *)scratch + padding,
-                 .table = (const int8_t **)(void *)(scratch + copies),
+                 .tables = (const int8_t **)(void *)(scratch + copies),
                  .made = SIZE_MAX},
     };
     it.acc = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));

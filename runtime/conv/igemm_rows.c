@@ -451,6 +451,15 @@ void n8_igemm_make_rows(struct n8_igemm_rows *it) {
         return;
     }
     it->made = number;
+    it->table = it->tables;
+    if (conv->igemm.tables > 1) {
+        const uint64_t bit = UINT64_C(1) << number;
+        it->table += number * conv->igemm.block * conv->taps;
+        if ((it->kept & bit) != 0) {
+            return;
+        }
+        it->kept |= bit;
+    }
     const ptrdiff_t pixels = (ptrdiff_t)s->in_height * s->in_width;
     const int8_t *image = it->io->in + (ptrdiff_t)it->at.image * pixels * it->io->in_stride +
                           (ptrdiff_t)(it->at.group * n8_igemm_channels_read(conv));

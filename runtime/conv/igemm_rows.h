@@ -18,8 +18,10 @@ struct n8_igemm_rows {
     size_t next_line;      // padding on, at i modulo that. All before this one were made, of this
     size_t lines_image;    // image
     const int8_t *padding; // or the row of zero points that stands for all outside the image
-    const int8_t **table;
-    int8_t *packed; // the rows that the table names, where the kernel wants them so
+    const int8_t **tables; // of blocks that are kept, or of one
+    uint64_t kept;         // a bit for each of these that is made
+    const int8_t **table;  // the unit's
+    int8_t *packed;        // the rows that the table names, where the kernel wants them so
     size_t made; // the number of the block and group that the table and the packed rows belong to
     struct n8_conv_unit at;
 };
