@@ -14,16 +14,16 @@ static inline void n8_move_values(uint8_t *to, size_t to_step, const uint8_t *fr
     if (to_step == size && from_step == size) {
         memcpy(to, from, count * size);
     } else if (size == 1) {
-        for (size_t i = 0; i < count; i++) {
-            to[i * to_step] = from[i * from_step];
+        for (; count > 0; count--, to += to_step, from += from_step) {
+            *to = *from;
         }
     } else if (size == sizeof(int16_t)) {
-        for (size_t i = 0; i < count; i++) {
-            memcpy(to + i * to_step, from + i * from_step, sizeof(int16_t));
+        for (; count > 0; count--, to += to_step, from += from_step) {
+            memcpy(to, from, sizeof(int16_t));
         }
     } else {
-        for (size_t i = 0; i < count; i++) {
-            memcpy(to + i * to_step, from + i * from_step, sizeof(float));
+        for (; count > 0; count--, to += to_step, from += from_step) {
+            memcpy(to, from, sizeof(float));
         }
     }
 }

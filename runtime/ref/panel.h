@@ -66,7 +66,8 @@ static inline struct n8_tile n8_both_sides(const struct n8_tile *tile) {
 
 // Offset of byte k of channel n in one tap of a panel. From a multiple of kr, kr bytes are
 // contiguous.
-static inline size_t n8_panel_at(const struct n8_tile *tile, size_t n, size_t k) {
+static inline __attribute__((always_inline)) size_t n8_panel_at(const struct n8_tile *tile,
+                                                                size_t n, size_t k) {
     const size_t byte = k & (tile->kr - 1);
     return (k - byte) * tile->nr + n * tile->kr + byte;
 }
