@@ -60,13 +60,15 @@
 //                  before the tile is written
 //   tile           for the C kernels, which serve any geometry; assembly knows its own
 //   zero_point, lo, hi   -128 <= lo <= hi <= 127, and -128 <= zero_point <= 127
-//   small          1: `slope` is NULL, and whatever the input, |v| < 32639 and, but for kernels of
-//                  level dotprod that are IN_ORDER, |acc''| < 2^22; else 0
+//   small          whatever the input, N8_SMALL_RESULTS: |v| < 32639, and `slope` is NULL;
+//                  N8_SMALL_SUMS: |acc''| < 2^22
 //   start          NULL, or as `bias`, where `residual` and `slope` are NULL. Where the first of a
 //                  panel is not 0, (5d) holds for its channels, for sums that begin with `start` in
 //                  place of `bias`, and with `bias_f32` as what is added. All panels of a kernel of
-//                  level dotprod that is IN_ORDER are alike where `small` is 1
+//                  level dotprod that is IN_ORDER are alike where results are small
 //   whole          WINOGRAD: 1 in the whole form of (23), 0 in the half form
+#define N8_SMALL_RESULTS 1
+#define N8_SMALL_SUMS    2
 #define N8_IGEMM_ARGS(WORD, INT32)                                                                 \
     WORD(IG_OUT, void *, out)                                                                      \
     WORD(IG_OUT_STRIDE, ptrdiff_t, out_stride)                                                     \

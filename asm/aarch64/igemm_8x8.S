@@ -27,9 +27,9 @@
 // Stack: 384 bytes: callee-saved registers; the first sums of a tile, vectors for its rounding.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 //
-// Where values are small (kernel.h), sums begin with the bias and the bits of the float 1.5 * 2^23.
+// Where sums are small (kernel.h), they begin with the bias and the bits of the float 1.5 * 2^23.
 // These and acc'' make those of 1.5 * 2^23 + acc'', from which a subtraction leaves acc'', exactly.
-// And 1.5 * 2^23 + v has no bit for a fraction: the addition rounds v, half to even, and leaves
+// Where results are small, 1.5 * 2^23 + v has no bit for a fraction: the addition rounds v, half to even, and leaves
 // rne(v) in the low 16 bits; with an even zero point added to 1.5 * 2^23, rne(v) + zero_point.
 // Either is cheaper than a conversion, which only one pipe of an out-of-order core can do. Where
 // kernels are ordered for a core that issues in order, sums begin without those bits, and are
@@ -45,7 +45,7 @@
         registers x, 24, residual, upper, tile, by16
 zero_point .req w28
         // zero_point: its lowest bit; bits 1 and 2: whether lo and hi clamp; bits 3 to 6: kind; bit
-        // 7: values are small; bit 8: and sums begin with the bits of 1.5 * 2^23; bit 9: values are
+        // 7: results are small; bit 8: sums are, and begin with the bits of 1.5 * 2^23; bit 9: results are
         // small, and s8_s8; bit 10: the channels have a start; bit 31: and the tile is full. tile:
         // its pixels, 8, or 7 of kernels whose rows are in sevens. For cores that issue in order:
         // after, where weights go on after this tile; upper, of halves of weights; by16, 16
@@ -80,6 +80,28 @@ kind    .req w6                 // of a kernel as it begins
         uzp1    v26.8h, v26.8h, v27.8h
         uzp1    v28.8h, v28.8h, v29.8h
         uzp1    v30.8h, v30.8h, v31.8h
+.endm
+
+.macro  narrow
+        sqxtn   v16.8b, v16.8h
+        sqxtn   v20.8b, v20.8h
+        sqxtn   v24.8b, v24.8h
+        sqxtn   v28.8b, v28.8h
+        sqxtn2  v16.16b, v18.8h
+        sqxtn2  v20.16b, v22.8h
+        sqxtn2  v24.16b, v26.8h
+        sqxtn2  v28.16b, v30.8h
+.endm
+
+.macro  first_sums
+        ldp     q16, q17, [sp, #BIAS]
+        ldp     q18, q19, [sp, #BIAS]
+        ldp     q20, q21, [sp, #BIAS]
+        ldp     q22, q23, [sp, #BIAS]
+        ldp     q24, q25, [sp, #BIAS]
+        ldp     q26, q27, [sp, #BIAS]
+        ldp     q28, q29, [sp, #BIAS]
+        ldp     q30, q31, [sp, #BIAS]
 .endm
 
 .macro  add_zero_point by
@@ -122,8 +144,8 @@ func    n8_igemm_8x8_scale
         ret
 endfunc n8_igemm_8x8_scale
 
-// (5d): sums of a tile that began with a start, to 16 bits, pixel p in v16 + 2 * p. Changes v0-v15 and
-// x4.
+// (5d): sums of a tile that began with a start, to 16 bits, pixel p in v16 + 2 * p, by the multipliers
+// and what is added. Changes v0-v15.
 //
 // Bounds: kernel.h says that the low 16 bits are all.
 .macro  fuse    low, high, addend_low, addend_high
@@ -132,21 +154,17 @@ endfunc n8_igemm_8x8_scale
         uzp1    v\low\().8h, v\addend_low\().8h, v\addend_high\().8h
 .endm
 
-func    n8_igemm_8x8_fused
-        ldr     array, [args, #N8_OFF_IG_MULTIPLIER]
-        add     array, array, offset
-        ldp     q14, q15, [array]
-        ldr     array, [args, #N8_OFF_IG_BIAS_F32]
-        add     array, array, offset
-        ldp     q0, q1, [array]
-        ldp     q2, q3, [array]
-        ldp     q4, q5, [array]
-        ldp     q6, q7, [array]
-        ldp     q8, q9, [array]
-        ldp     q10, q11, [array]
-        ldp     q12, q13, [array]
+.macro  fuse_tile multipliers, addends
+        ldp     q14, q15, [\multipliers]
+        ldp     q0, q1, [\addends]
+        ldp     q2, q3, [\addends]
+        ldp     q4, q5, [\addends]
+        ldp     q6, q7, [\addends]
+        ldp     q8, q9, [\addends]
+        ldp     q10, q11, [\addends]
+        ldp     q12, q13, [\addends]
         fuse    16, 17, 0, 1
-        ldp     q0, q1, [array]
+        ldp     q0, q1, [\addends]
         fuse    18, 19, 2, 3
         fuse    20, 21, 4, 5
         fuse    22, 23, 6, 7
@@ -154,6 +172,19 @@ func    n8_igemm_8x8_fused
         fuse    26, 27, 10, 11
         fuse    28, 29, 12, 13
         fuse    30, 31, 0, 1
+.endm
+
+// Both arrays, at this tile's channels.
+.macro  fuse_by multipliers, addends
+        ldr     \multipliers, [args, #N8_OFF_IG_MULTIPLIER]
+        ldr     \addends, [args, #N8_OFF_IG_BIAS_F32]
+        add     \multipliers, \multipliers, offset
+        add     \addends, \addends, offset
+.endm
+
+func    n8_igemm_8x8_fused
+        fuse_by ptr0, ptr1
+        fuse_tile ptr0, ptr1
         ret
 endfunc n8_igemm_8x8_fused
 
@@ -469,19 +500,22 @@ whole   .req x17                // the bytes of a tap that make up 16 each
         \dots   3, v14, v15
 .endm
 
+// A full tile by (5d) with no limits but those of saturation ends here at once, and the next one
+// begins: `after` is the 8 pixels that it needs, or more than there are where a panel has none such;
+// upper and by16 are the arrays of (5d) then. Its sums, too, take few branches.
 .macro  sums_dotprod
-        ldp     q16, q17, [sp, #BIAS]
-        ldp     q18, q19, [sp, #BIAS]
-        ldp     q20, q21, [sp, #BIAS]
-        ldp     q22, q23, [sp, #BIAS]
-        ldp     q24, q25, [sp, #BIAS]
-        ldp     q26, q27, [sp, #BIAS]
-        ldp     q28, q29, [sp, #BIAS]
-        ldp     q30, q31, [sp, #BIAS]
-
         ands    whole, depth, #-16
-        b.eq    2f
-        mov     left, #0
+        mov     after, #-1
+        ccmp    channels, #8, #0, ne
+        b.lo    9f
+        tst     zero_point, #6
+        b.ne    9f
+        tbz     zero_point, #10, 9f
+        mov     after, tile
+        fuse_by by16, upper
+9:      first_sums
+10:     mov     left, #0
+        cbz     whole, 2f
         cmp     pixels, #4
         b.ls    6f
 
@@ -501,13 +535,35 @@ whole   .req x17                // the bytes of a tap that make up 16 each
         ldr     q7, [ptr7, left]
         sixteen dots8
         cbnz    taps_left, 1b
-        b       3f
+3:      cmp     whole, depth
+        ccmp    pixels, after, #0, eq
+        b.lo    11f
+
+7:      fuse_tile by16, upper
+        narrow
+        st1     {v16.8b}, [out], out_stride
+        st1     {v16.d}[1], [out], out_stride
+        st1     {v20.8b}, [out], out_stride
+        st1     {v20.d}[1], [out], out_stride
+        st1     {v24.8b}, [out], out_stride
+        st1     {v24.d}[1], [out], out_stride
+        st1     {v28.8b}, [out], out_stride
+        st1     {v28.d}[1], [out], out_stride
+        first_sums
+        mov     weights, panel
+        mov     taps_left, taps
+        mov     left, #0
+        sub     pixels, pixels, tile
+        cmp     pixels, #4
+        b.hi    1b
+        cbnz    pixels, 10b
+        b       20f
 
         // No 16 bytes.
 2:      add     cursor, cursor, taps, lsl #6
 
-3:      cmp     whole, depth
-        b.eq    7f
+11:     cmp     whole, depth
+        b.eq    12f
         sub     cursor, cursor, taps, lsl #6
         add     weights, panel, whole, lsl #3
         mov     taps_left, taps
@@ -535,7 +591,9 @@ whole   .req x17                // the bytes of a tap that make up 16 each
         add     weights, weights, whole, lsl #3
         subs    taps_left, taps_left, #1
         b.ne    4b
-        b       7f
+        cmp     pixels, after
+        b.hs    7b
+        b       12f
 
         // 16 bytes of a tile with 4 pixels at most.
 6:
@@ -560,7 +618,7 @@ whole   .req x17                // the bytes of a tap that make up 16 each
         sixteen dots2
         cbnz    taps_left, 8b
         b       3b
-7:
+12:
 .endm
 
 // For cores that issue in order.
@@ -1594,14 +1652,7 @@ taps_at .req x8
 .macro  narrow_tile
         tbz     zero_point, #1, 4f
         ldr     q11, [sp, #LO]
-4:      sqxtn   v16.8b, v16.8h
-        sqxtn   v20.8b, v20.8h
-        sqxtn   v24.8b, v24.8h
-        sqxtn   v28.8b, v28.8h
-        sqxtn2  v16.16b, v18.8h
-        sqxtn2  v20.16b, v22.8h
-        sqxtn2  v24.16b, v26.8h
-        sqxtn2  v28.16b, v30.8h
+4:      narrow
 .endm
 
 // Scale and the same from accumulators of 2 pixels and 2 channels. The bytes of pixels 0 and 2 lie
@@ -1655,13 +1706,14 @@ taps_at .req x8
         ld1r    {v1.2d}, [ptr0], #8
         ld1r    {v2.2d}, [ptr0], #8
         ld1r    {v3.2d}, [ptr0]
+        ldp     q4, q5, [sp, #MAGIC]
         tbnz    zero_point, #10, 6f
-        tbz     zero_point, #7, 1f
+        tbz     zero_point, #8, 1f
 
         // Channels 0-3 of pixels 0 and 1 to v16, 4-7 to v17; of 2 and 3 to v20 and v21, and so on.
-        ldp     q4, q5, [sp, #MAGIC]
         each_pair fsub, 4, 4, 4, 4
-        each_pair fmul, 0, 1, 2, 3
+        tbz     zero_point, #7, 8f
+7:      each_pair fmul, 0, 1, 2, 3
         each_pair fadd, 5, 5, 5, 5
         uzp1    v16.8h, v16.8h, v18.8h
         uzp1    v17.8h, v17.8h, v19.8h
@@ -1690,8 +1742,9 @@ taps_at .req x8
         b       4f
 
         // The same of any others.
-1:      ldr     ptr0, [args, #N8_OFF_IG_SLOPE]
-        in_place scvtf, ALL_SUMS
+1:      in_place scvtf, ALL_SUMS
+        tbnz    zero_point, #7, 7b
+8:      ldr     ptr0, [args, #N8_OFF_IG_SLOPE]
         each_pair fmul, 0, 1, 2, 3
         cbz     ptr0, 2f
         add     ptr0, ptr0, offset
@@ -1858,8 +1911,10 @@ func    n8_igemm_s8_s8_\name, \march
         mov     w3, #0x4b400000
         tst     kind, #0x10
         csel    w7, w7, wzr, eq
+        lsr     w8, w7, #1              // N8_SMALL_SUMS
+        and     w7, w7, #N8_SMALL_RESULTS
         tst     kind, #ORDERED
-        csel    w8, w7, wzr, eq
+        csel    w8, w8, wzr, eq
         tst     zero_point, #1
         csel    w4, zero_point, wzr, eq
         mul     w5, w8, w3

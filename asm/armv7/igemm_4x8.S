@@ -132,7 +132,7 @@ next_marks .req lr
         ldr     r2, [r0, #N8_OFF_IG_SMALL]
         mov     r3, #0x4b000000
         orr     r3, r3, #0x400000
-        cmp     r2, #0
+        ands    r2, r2, r2, lsr #1      // both
         mvneq   r6, #0
         ands    r5, r1, #1
         addeq   r4, r3, r1

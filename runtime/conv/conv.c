@@ -161,13 +161,6 @@ static const void *pack_array(const struct n8_conv *conv, const void *from, uint
     return to;
 }
 
-// Whether sums become floats by a conversion and not by what only small ones allow (kernel.h).
-static bool converts(const struct n8_conv *conv) {
-    const struct n8_conv_row *row = conv->row;
-    return conv->algorithm == N8_ALGORITHM_winograd16 ||
-           (row != NULL && row->level == N8_ISA_DOTPROD && row->core == N8_CORE_IN_ORDER);
-}
-
 // Whether the kernel can requantize by (5d), and gains by it: one for pairs of bytes serves first
 // layers of in-order cores, which the copies of what is added cost more. Weights that are packed in
 // each run are not worth a proof.
@@ -196,7 +189,7 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_c
 #undef N8_CASE
     }
     conv->weights = memory;
-    conv->small = converts(conv) ? proof->small_results : proof->small;
+    conv->small = proof->small;
     struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t array =
         n8_round_up(conv->group_entries * conv->groups * sizeof(int32_t), N8_CONV_ALIGN);
@@ -214,7 +207,9 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_c
         const size_t panel = depthwise ? conv->row->block : conv->row->tile.nr;
         conv->mixed = n8_conv_fuse(conv, weights, panel, start, addend) != 0;
         // Tiles that go on at the next panel begin as those of this one.
-        const bool alike = !depthwise && converts(conv) && conv->small;
+        const bool alike = !depthwise && (conv->small & N8_SMALL_RESULTS) != 0 &&
+                           conv->row->level == N8_ISA_DOTPROD &&
+                           conv->row->core == N8_CORE_IN_ORDER;
         conv->start = conv->mixed && alike ? NULL : start;
     }
 }

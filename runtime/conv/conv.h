@@ -113,7 +113,7 @@ struct n8_conv {
     n8_output_fn *output;
     n8_dequantize_acc_fn *dequantize;
     const int8_t *weights;
-    bool small;           // what the kernel wants of n8_conv_proof
+    int32_t small;        // of n8_conv_proof
     const int32_t *start; // (5d), with the epilogue's bias_f32, or NULL
     bool mixed;           // some of its panels begin with 0: (5d) is not proved of these
     size_t slices;        // units that share a block's channels, the same number a group
@@ -167,13 +167,17 @@ bool n8_conv_plan_frugal(const struct n8_conv *conv, const struct n8_kernels *ke
 // point; 1 less for the rounding of (6).
 enum { N8_SMALL_SUM = 1 << 22, N8_SMALL_RESULT = 32638 };
 
+// What is small (kernel.h) where neither sums nor results go beyond these.
+static inline int32_t n8_small(uint64_t sum, double result) {
+    return (result < N8_SMALL_RESULT ? N8_SMALL_RESULTS : 0) |
+           (sum < N8_SMALL_SUM ? N8_SMALL_SUMS : 0);
+}
+
 // What the arrays of a convolution prove, over all output channels.
 struct n8_conv_proof {
     uint64_t acc_bound;             // (12): the largest sum |w| * reach + |bias|
     int32_t weights_lo, weights_hi; // the smallest and the largest weight
-    bool small_results; // they stay below 32639, whatever the input and the residual; there is no
-                        // slope
-    bool small;         // and sums stay below 2^22
+    int32_t small; // N8_SMALL_RESULTS, which no slope follows, and N8_SMALL_SUMS (kernel.h)
 };
 
 // Checks the arrays of a planned convolution, which may be aligned to nothing; `weights` are int16

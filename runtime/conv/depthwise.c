@@ -326,7 +326,7 @@ void n8_conv_run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *
         .slope = e->slope,
         .addend = e->bias_f32,
         .block = conv->row->block,
-        .small = conv->small,
+        .small = conv->small == (N8_SMALL_RESULTS | N8_SMALL_SUMS),
         .zero_point = e->zero_point,
         .lo = e->lo,
         .hi = e->hi,

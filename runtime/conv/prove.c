@@ -175,8 +175,7 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
     *out = (struct n8_conv_proof){
         .weights_lo = INT16_MAX,
         .weights_hi = INT16_MIN,
-        .small = e->multiplier != NULL && e->slope == NULL,
-        .small_results = e->multiplier != NULL && e->slope == NULL,
+        .small = e->multiplier != NULL ? N8_SMALL_RESULTS | N8_SMALL_SUMS : 0,
     };
     struct triples triples = {0};
     for (size_t n = 0; n < channels; n++) {
@@ -186,13 +185,12 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
             take_rows(&triples, weights + n * count, &conv->shape);
         }
         N8_TRY(prove_channel(conv, weights, n * count, count, bias, out, &bound, error));
-        if (e->multiplier != NULL && !n8_multiplier_ok(load_f32(e->multiplier, n))) {
+        const float multiplier = e->multiplier == NULL ? 0.0f : load_f32(e->multiplier, n);
+        if (!n8_multiplier_ok(multiplier)) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
         }
-        out->small_results =
-            out->small_results &&
-            (double)bound * (double)load_f32(e->multiplier, n) + residual < (double)N8_SMALL_RESULT;
-        out->small = out->small_results && out->small && bound < N8_SMALL_SUM;
+        const double result = (double)bound * (double)multiplier + residual;
+        out->small &= n8_small(bound, e->slope == NULL ? result : INFINITY);
         if (e->bias_f32 != NULL && !n8_float_bias_ok(load_f32(e->bias_f32, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a float bias is neither 0 nor a normal number");
         }

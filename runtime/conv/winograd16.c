@@ -413,7 +413,7 @@ static void run_slice(const struct winograd *w) {
         .zero_point = e->zero_point,
         .lo = e->lo,
         .hi = e->hi,
-        .small = conv->small,
+        .small = conv->small & N8_SMALL_RESULTS,
     };
     for (size_t n = w->at.channel; n < end; n += panel) {
         const size_t entry = group * conv->group_entries + n;

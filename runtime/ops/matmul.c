@@ -201,8 +201,7 @@ enum n8_status n8_plan_matmul(struct n8_reader *reader, struct n8_step *step) {
                         &reader->model->kernels));
     step->conv.passing = true;
     const float reach = (float)certificate.acc_bound * step->row.scale;
-    step->proof.small_results = reach < (float)N8_SMALL_RESULT;
-    step->proof.small = step->proof.small_results && certificate.acc_bound < N8_SMALL_SUM;
+    step->proof.small = n8_small(certificate.acc_bound, (double)reach);
     const size_t matrices = matrices_of(&product);
     step->kernel_name = step->conv.kernel_name;
     step->units = n8_mul(matrices, pieces_of(&step->conv, matrices));

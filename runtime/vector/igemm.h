@@ -169,7 +169,8 @@ N8_INLINE void n8_igemm_store(const struct n8_igemm_args *args, enum n8_igemm_ki
     }
     if (args->slope)
         v = n8_leaky_all(v, n8_load_f32(args->slope + n));
-    const n8_s32s q = args->small ? n8_round_numbers(v, to) : n8_round_all(v, to);
+    const n8_s32s q =
+        args->small & N8_SMALL_RESULTS ? n8_round_numbers(v, to) : n8_round_all(v, to);
     if (whole)
         n8_store_s8((int8_t *)out + n, q);
     else

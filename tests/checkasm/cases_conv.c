@@ -208,9 +208,9 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     data_multipliers(rng, pattern, &residual_scale, 1);
     const struct range range = data_range(rng, false);
     const float *slope = place_slopes(rng, padded);
-    const int32_t sums = 1 << (context->kernel->geometry.any_sums && rng_below(rng, 2) ? 30 : 22);
-    const bool small = slope == NULL && size.taps * size.depth * sides * 128 * 128 < (size_t)sums &&
-                       rng_below(rng, 4) != 0;
+    const int32_t sums = 1 << (rng_below(rng, 2) ? 30 : 22);
+    const bool small =
+        size.taps * size.depth * sides * 128 * 128 < (size_t)sums && rng_below(rng, 4) != 0;
     const float added = small && adds ? data_residual_scale(rng, pattern, &residual_scale) : 0.0f;
     for (size_t n = 0; small && n < padded; n++)
         data_small(rng, pattern, &bias[n], &multiplier[n], sums,
@@ -218,9 +218,13 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     const struct n8_conv2d_epilogue e = {
         .zero_point = range.zero_point, .lo = range.lo, .hi = range.hi};
     int32_t *start = guard_place(rng, REGION_START, array);
-    const bool fused = small && sums == 1 << 22 && fuses(context->kernel) && rng_below(rng, 2) == 0;
-    const bool said = small && (!fused || rng_below(rng, 2) == 0);
-    const bool whole = said && context->kernel->geometry.any_sums; // all panels begin alike there
+    const bool small_sums = small && sums == 1 << 22;
+    const bool fused =
+        small_sums && slope == NULL && fuses(context->kernel) && rng_below(rng, 2) == 0;
+    const bool said = small && slope == NULL && rng_below(rng, 2) == 0;
+    if (small && !said && !fused)
+        data_multipliers(rng, pattern, multiplier, padded);
+    const bool whole = said && context->kernel->geometry.alike;
     for (size_t n = 0; fused && n < padded; n++)
         fuse_channel(igemm_sides(tile, size, weights, n), &e, bias[n], &multiplier[n], &start[n],
                      &bias_f32[n]);
@@ -252,7 +256,8 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .zero_point = range.zero_point,
         .lo = range.lo,
         .hi = range.hi,
-        .small = said,
+        .small = (said ? N8_SMALL_RESULTS : 0) |
+                 (small_sums && rng_below(rng, 4) != 0 ? N8_SMALL_SUMS : 0),
         .whole = winograd && rng_below(rng, 2) == 0,
     };
     struct test_case test = {.out = out, .out_size = out_size};

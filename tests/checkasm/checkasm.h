@@ -24,7 +24,7 @@ struct geometry {
     int32_t ratio;
     int32_t outputs; // depthwise: rows of them at once
     size_t panel;    // winograd
-    bool any_sums;   // igemm: small values may have any
+    bool alike;      // igemm: all panels begin alike where results are small
 };
 
 // One row of kernels.inc.
