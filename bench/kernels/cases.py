@@ -97,6 +97,14 @@ def token_net(operator: str, tokens: int, channels: int) -> Drawn:
     return drawn(net)
 
 
+def lstm(steps: int, inside: int, hidden: int) -> Drawn:
+    """One direction, of one sequence."""
+    net = Net("layer", OPSET, seed=SEED)
+    x = net.transpose(net.input("x", inside, steps), 2, 0, 1)
+    net.output(net.lstm(x, "rnn", hidden), "y")
+    return drawn(net)
+
+
 AT_ANY_COST = 100.0
 """dB, more than four products in 16 bits cost any layer."""
 
@@ -196,6 +204,7 @@ ROWS = {
         ends="int8",
     ),
     "gelu768": Row("Gelu 768 @196", lambda: token_net("Gelu", 196, 768), ends="int8"),
+    "lstm128": Row("LSTM 40→128, 98 steps", lambda: lstm(98, 40, 128), ends="float"),
     "net": Row("the small net", small_net, ends="int8"),
     "net-fast": Row("... calibrated with `--fast`", small_net, ends="int8", fast=True),
     **{
