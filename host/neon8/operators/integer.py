@@ -190,7 +190,6 @@ def folded(
     function: str,
     backwards: bool = False,
     wraps: bool = False,
-    then: Then = (),
 ) -> Node:
     """A node of all operands.  backwards: from the last.  wraps: beyond its type."""
     names = node.inputs[::-1] if backwards else node.inputs
@@ -206,14 +205,13 @@ def folded(
         for place, name in enumerate(names)
         if name in source.constants
     }
-    more = wrapped(source.types[node.outputs[0]]) if wraps else ()
     return Folded(
         name=node.name,
         inputs=tensors,
         output=node.outputs[0],
         function=function,
         constants=constants,
-        then=(*then, *more),
+        then=wrapped(source.types[node.outputs[0]]) if wraps else (),
     )
 
 

@@ -82,20 +82,19 @@ def lack(target: str, *tools: str) -> str:
 
 def program(
     files: Mapping[str, str], target: str, output: Path, *, static: bool
-) -> str:
-    """Compile C to a program; returns what did it, for people.
+) -> None:
+    """Compile C to a program by Zig, if Python has it, else by the system's compiler.
 
-    By Zig, if Python has it, else by the system's compiler.  static: with all it needs,
-    for any Linux; otherwise libneon8.so is found where it runs.
+    static: with all it needs, for any Linux; otherwise libneon8.so is found where it
+    runs.
     """
     if importlib.util.find_spec("ziglang") is not None:
         libc = "musl" if static else "gnu"
         triple = MACHINES[target].zig.format(libc) + ("" if static else ".2.17")
         command = [sys.executable, "-m", "ziglang", "cc", "-target", triple]
-        archive, said = "libneon8-musl.a", "Zig"
+        archive = "libneon8-musl.a"
     elif shutil.which(compiler(target)):
-        command, said = [compiler(target)], compiler(target)
-        archive = "libneon8.a"
+        command, archive = [compiler(target)], "libneon8.a"
     else:
         remedy = f"pip install ziglang, or install {MACHINES[target].gcc}"
         raise SetupError(f"{target}: no compiler for it is here; {remedy}")
@@ -110,7 +109,6 @@ def program(
         command += ["-std=c11", "-O2", "-s", *(["-static"] if static else [])]
         command += ["-Wl,--build-id=none", "-o", str(output.resolve()), *files]
         run(target, *command, library.name, "-lm", "-lpthread", cwd=folder)
-    return said
 
 
 def run(
