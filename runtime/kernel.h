@@ -67,6 +67,7 @@
 //                  place of `bias`, and with `bias_f32` as what is added. All panels of a kernel of
 //                  level dotprod that is IN_ORDER are alike where results are small
 //   whole          WINOGRAD: 1 in the whole form of (23), 0 in the half form
+//   windows        WINDOWS: where the rows lie, in place of `rows`; NULL for others
 #define N8_SMALL_RESULTS 1
 #define N8_SMALL_SUMS    2
 #define N8_IGEMM_ARGS(WORD, INT32)                                                                 \
@@ -87,6 +88,7 @@
     WORD(IG_RESIDUAL_STRIDE, ptrdiff_t, residual_stride)                                           \
     WORD(IG_TILE, const struct n8_tile *, tile)                                                    \
     WORD(IG_DEEP, const uint8_t *, deep)                                                           \
+    WORD(IG_WINDOWS, const struct n8_windows_args *, windows)                                      \
     INT32(IG_RESIDUAL_SCALE, float, residual_scale)                                                \
     INT32(IG_RESIDUAL_ZERO_POINT, int32_t, residual_zero_point)                                    \
     INT32(IG_ZERO_POINT, int32_t, zero_point)                                                      \
@@ -94,6 +96,41 @@
     INT32(IG_HI, int32_t, hi)                                                                      \
     INT32(IG_SMALL, int32_t, small)                                                                \
     INT32(IG_WHOLE, int32_t, whole)
+
+// The windows of output pixels that follow each other, row by row. All is in bytes: tap (t_y, t_x)
+// of a pixel whose window begins at (y, x) is at image + y + t_y + x + t_x if 0 <= y + t_y < height
+// and 0 <= x + t_x < width, else at `padding`.
+//
+//   image, padding  `depth` bytes of each pixel, and of padding, are readable
+//   height, width   of the image: distances to the row and the pixel after the last
+//   y, x            of the first window
+//   left, columns   pixels left in its row of outputs, and those of a whole row
+//   step, row_step   from a pixel's window to the next, and from that of a row's first to the next
+//   tap, tap_row   from tap to tap; >= 1
+//   taps, tap_rows   from the first to beyond the last of a row, and of a column
+//   packed         memory for the rows of `block` pixels; 16-byte aligned
+//   block          pixels that are packed together, a multiple of mr
+//   next           what the same call computes after this, of the same taps, depth and epilogue:
+//   NULL
+//                  or arguments that differ in windows and in what is of pixels and channels
+#define N8_WINDOWS_ARGS(WORD, INT32)                                                               \
+    WORD(WN_IMAGE, const int8_t *, image)                                                          \
+    WORD(WN_PADDING, const int8_t *, padding)                                                      \
+    WORD(WN_HEIGHT, size_t, height)                                                                \
+    WORD(WN_WIDTH, size_t, width)                                                                  \
+    WORD(WN_Y, ptrdiff_t, y)                                                                       \
+    WORD(WN_X, ptrdiff_t, x)                                                                       \
+    WORD(WN_LEFT, size_t, left)                                                                    \
+    WORD(WN_COLUMNS, size_t, columns)                                                              \
+    WORD(WN_ROW_STEP, ptrdiff_t, row_step)                                                         \
+    WORD(WN_STEP, ptrdiff_t, step)                                                                 \
+    WORD(WN_TAP, ptrdiff_t, tap)                                                                   \
+    WORD(WN_TAPS, ptrdiff_t, taps)                                                                 \
+    WORD(WN_TAP_ROW, ptrdiff_t, tap_row)                                                           \
+    WORD(WN_TAP_ROWS, ptrdiff_t, tap_rows)                                                         \
+    WORD(WN_PACKED, int8_t *, packed)                                                              \
+    WORD(WN_BLOCK, size_t, block)                                                                  \
+    WORD(WN_NEXT, const struct n8_igemm_args *, next)
 
 // One row of a depthwise convolution, or two:
 //   acc''[r][p][c] = bias[c] + sum over y, x of
@@ -437,6 +474,7 @@
 // All of them: the struct n8_<name>_args and the type n8_<name>_fn of its kernels.
 #define N8_ALL_ARGS(X)                                                                             \
     X(igemm, N8_IGEMM_ARGS)                                                                        \
+    X(windows, N8_WINDOWS_ARGS)                                                                    \
     X(depthwise, N8_DEPTHWISE_ARGS)                                                                \
     X(winograd, N8_WINOGRAD_ARGS)                                                                  \
     X(winograd_gemm, N8_WINOGRAD_GEMM_ARGS)                                                        \
@@ -486,7 +524,10 @@ N8_ALL_ARGS(N8_SETS)
 //                  products or two, kr bytes apart. The marks of a tap are words of
 //                  N8_WORD_MARKS bits from the highest down, after the last of which comes a 1,
 //                  then zeros
-//   BOTH           as CHANNELS, and the rows of a tile are packed like the channels of a panel
+//   BOTH           as CHANNELS, mr and kr 8, and the rows of a tile are packed like the channels of
+//   a
+//                  panel
+//   WINDOWS        as CHANNELS; the kernel finds the rows, and packs them like that for itself
 //   WINOGRAD       [depth / kr][2][nr][kr]           step = 2 * kr = 8, mr even: both sides of (23)
 //   WINOGRAD_PAIRS the same, and the rows of two     step = kr = 8, mr / 2 even
 //                  tiles are packed together
@@ -497,6 +538,7 @@ enum n8_packing {
     N8_PACKING_GROUPS,
     N8_PACKING_GROUPS_BY_4,
     N8_PACKING_BOTH,
+    N8_PACKING_WINDOWS,
     N8_PACKING_WINOGRAD,
     N8_PACKING_WINOGRAD_PAIRS,
 };

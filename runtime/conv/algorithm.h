@@ -75,9 +75,9 @@ void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel, size_t ca
 
 // The arguments of a GEMM kernel for the `count` output pixels from pixel `first` of all images on
 // and channels [channel, channel + channels) of one group, but for its rows and weights.
-struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n8_conv_io *io,
-                                      size_t first, size_t count, size_t group, size_t channel,
-                                      size_t channels);
+void n8_igemm_args_of(const struct n8_conv *conv, const struct n8_conv_io *io, size_t first,
+                      size_t count, size_t group, size_t channel, size_t channels,
+                      struct n8_igemm_args *args);
 
 // What becomes of the accumulators of `pixels` output pixels from `pixel` of all images on and of
 // channels [channel, channel + channels) of the layer, whose entries of the arrays begin at

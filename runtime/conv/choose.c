@@ -232,8 +232,7 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
         return "its sums were not proved to stay below 2^25";
     }
     const size_t channels = (size_t)(f->shape->out_channels / f->shape->groups);
-    if (row->tile.packing == N8_PACKING_BOTH &&
-        channels < PACKED_PANELS * n8_smaller(row->tile.nr, 8)) {
+    if (n8_packs_rows(&row->tile) && channels < PACKED_PANELS * n8_smaller(row->tile.nr, 8)) {
         return "packs rows, which does not pay for so few channels";
     }
     if (row->tile.packing == N8_PACKING_GROUPS &&
@@ -262,7 +261,7 @@ static const char *merit(const struct n8_conv_row *row, const struct n8_conv_fac
     if (n8_panel_lanes(&row->tile) != 0) {
         return "sums four products in int16 wherever weights and input allow";
     }
-    if (row->tile.packing == N8_PACKING_BOTH) {
+    if (n8_packs_rows(&row->tile)) {
         return "packs rows, which pays for so many channels";
     }
     return row->core == N8_CORE_ANY ? "the highest level with a kernel" : "ordered for this core";
@@ -272,7 +271,7 @@ static const char *merit(const struct n8_conv_row *row, const struct n8_conv_fac
 static int rank_of(const struct n8_conv_row *row) {
     return row->kind == N8_CONV_WINOGRAD16 || n8_is_winograd(&row->tile)
                ? 2
-               : row->tile.packing == N8_PACKING_BOTH;
+               : n8_packs_rows(&row->tile);
 }
 
 // Whether `row`, which comes later, is preferred to `best`. Rows for several pixels waste most of

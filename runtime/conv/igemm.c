@@ -126,11 +126,11 @@ void n8_conv_plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     const size_t row = n8_mul(conv->taps, conv->depth);
     size_t block = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
     block = n8_smaller(block, n8_smaller(MOST_PIXELS, n8_larger(ENOUGH_PIXELS, ROWS_BYTES / row)));
-    if (tile->packing == N8_PACKING_BOTH && PACKED_BYTES / row < block) {
+    if (n8_packs_rows(tile) && PACKED_BYTES / row < block) {
         block = PACKED_BYTES / row;
     }
     conv->igemm.block = block < tile->mr ? tile->mr : block / tile->mr * tile->mr;
-    conv->igemm.packed_rows = tile->packing == N8_PACKING_BOTH ? n8_mul(conv->igemm.block, row) : 0;
+    conv->igemm.packed_rows = n8_packs_rows(tile) ? n8_mul(conv->igemm.block, row) : 0;
     const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels_of(s), conv->igemm.block));
     const size_t panel = n8_mul(row, tile->nr);
     n8_plan_slices(conv, blocks, panel, kernels->cache);
@@ -263,7 +263,18 @@ enum {
     | (N8_PACKING_##packing == N8_PACKING_GROUPS_BY_4)
     HAS_GROUPS_BY_4 = 0
 #include "kernels.inc"
+    ,
+#define N8_KERNEL(slot, suffix)
+#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, core)                                   \
+    | (N8_PACKING_##packing == N8_PACKING_WINDOWS)
+    HAS_WINDOWS = 0
+#include "kernels.inc"
 };
+
+// Whether the kernel finds the rows of a layer.
+static bool has_windows(const struct n8_conv *conv) {
+    return HAS_WINDOWS && conv->row->tile.packing == N8_PACKING_WINDOWS;
+}
 
 // The weights of eight lanes of int16, and what they add up to.
 typedef int8_t bytes __attribute__((vector_size(8)));
@@ -432,15 +443,15 @@ struct igemm {
     int32_t *acc; // [count][channels], where they are requantized afterwards
 };
 
-struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n8_conv_io *io,
-                                      size_t first, size_t count, size_t group, size_t channel,
-                                      size_t channels) {
+void n8_igemm_args_of(const struct n8_conv *conv, const struct n8_conv_io *io, size_t first,
+                      size_t count, size_t group, size_t channel, size_t channels,
+                      struct n8_igemm_args *args) {
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t out_size = e->type == N8_TYPE_S8 ? 1 : e->type == N8_TYPE_S16 ? 2 : 4;
     const size_t out_channel = group * conv->group_out + channel;
     const size_t entry = group * conv->group_entries + channel;
     const ptrdiff_t pixel = (ptrdiff_t)first;
-    return (struct n8_igemm_args){
+    *args = (struct n8_igemm_args){
         .out = (uint8_t *)io->out + pixel * io->out_stride + out_channel * out_size,
         .out_stride = io->out_stride,
         .pixels = count,
@@ -465,38 +476,59 @@ struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n
     };
 }
 
-// The unit at `rows.at`. A slice begins with a panel.
-static void run_unit(struct igemm *it) {
-    struct n8_igemm_rows *rows = &it->rows;
+// What a kernel computes: a unit, or several that follow each other.
+struct piece {
+    struct n8_igemm_args args;
+    struct n8_windows_args windows; // of kernels that find their rows
+};
+
+// That of the unit at `rows.at`, whose rows are made. A slice begins with a panel.
+static void prepare_piece(struct n8_igemm_rows *rows, struct piece *out) {
+    struct n8_igemm_args *args = &out->args;
     const struct n8_conv *conv = rows->conv;
     const struct n8_conv_unit *at = &rows->at;
     const size_t first = at->image * pixels_of(&conv->shape) + at->first;
-    n8_igemm_make_rows(rows);
-    struct n8_igemm_args args =
-        n8_igemm_args_of(conv, rows->io, first, at->count, at->group, at->channel, at->channels);
-    args.rows = rows->table;
-    const int8_t *packed = conv->weights + at->group * conv->group_weights;
-    args.weights = packed + at->channel * conv->taps * conv->depth;
-    if (panel_marks(conv) != 0) {
-        args.deep = (const uint8_t *)packed + conv->igemm.marks +
-                    at->channel / conv->row->tile.nr * panel_marks(conv);
+    n8_igemm_args_of(conv, rows->io, first, at->count, at->group, at->channel, at->channels, args);
+    if (has_windows(conv)) {
+        n8_igemm_windows(rows, &out->windows);
+        args->windows = &out->windows;
+    } else {
+        n8_igemm_make_rows(rows);
+        args->rows = rows->table;
     }
+    const int8_t *packed = conv->weights + at->group * conv->group_weights;
+    args->weights = packed + at->channel * conv->taps * conv->depth;
+    if (panel_marks(conv) != 0) {
+        args->deep = (const uint8_t *)packed + conv->igemm.marks +
+                     at->channel / conv->row->tile.nr * panel_marks(conv);
+    }
+}
+
+static void run_unit(const struct igemm *it, struct n8_igemm_args *args) {
+    const struct n8_conv *conv = it->rows.conv;
+    const struct n8_conv_unit *at = &it->rows.at;
     if (!conv->accumulates) {
-        conv->row->igemm(&args);
+        conv->row->igemm(args);
         return;
     }
-    args.out = it->acc;
-    args.out_stride = (ptrdiff_t)(at->channels * sizeof *it->acc);
-    conv->row->igemm(&args);
+    args->out = it->acc;
+    args->out_stride = (ptrdiff_t)(at->channels * sizeof *it->acc);
+    conv->row->igemm(args);
     n8_conv_output(
-        conv, rows->io,
+        conv, it->rows.io,
         &(struct n8_conv_accumulators){.acc = it->acc,
-                                       .stride = args.out_stride,
-                                       .pixel = first,
+                                       .stride = args->out_stride,
+                                       .pixel = at->image * pixels_of(&conv->shape) + at->first,
                                        .pixels = at->count,
                                        .channel = at->group * conv->group_out + at->channel,
                                        .channels = at->channels,
                                        .entry = at->group * conv->group_entries + at->channel});
+}
+
+// Whether a unit has the next pixels of the same channels.
+static bool goes_on(const struct n8_conv_unit *at, const struct n8_conv_unit *before) {
+    return at->first == before->first + before->count && at->group == before->group &&
+           at->channel == before->channel && at->channels == before->channels;
 }
 
 void n8_conv_run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
@@ -519,10 +551,27 @@ void n8_conv_run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, 
     };
     it.acc = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));
     memset(scratch, conv->in_zero_point, conv->igemm.rows_size);
+    // A kernel that finds rows has one call for all units, as far as there are pieces: a share of
+    // an image has up to three, its channels between the beginning and the end of its pixels.
+    struct piece pieces[8], *piece = pieces;
+    const bool together = has_windows(conv) && !conv->igemm.unfolded && !conv->accumulates;
     for (size_t unit = begin; unit < end;) {
         const size_t last = conv->accumulates ? unit + 1 : end; // a unit's accumulators are kept
+        const struct n8_conv_unit before = it.rows.at;
         unit += n8_conv_units_at(conv, unit, last, pixels_of(&conv->shape), conv->igemm.block,
                                  &it.rows.at);
-        run_unit(&it);
+        if (piece > pieces && goes_on(&it.rows.at, &before)) {
+            piece[-1].args.pixels += it.rows.at.count;
+        } else {
+            prepare_piece(&it.rows, piece);
+            if (piece > pieces) {
+                piece[-1].windows.next = &piece->args;
+            }
+            piece++;
+        }
+        if (!together || piece == pieces + sizeof pieces / sizeof *pieces || unit == end) {
+            run_unit(&it, &pieces->args);
+            piece = pieces;
+        }
     }
 }

@@ -347,20 +347,11 @@ static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
     }
 }
 
-// One tap of a tile of rows, `kr` bytes of each at a time.
-static int8_t *pack_tap(int8_t *to, const int8_t *const *rows, size_t depth, size_t mr, size_t kr) {
-    for (size_t k = 0; k < depth; k += kr) {
-        for (size_t m = 0; m < mr; m++, to += kr) {
-            memcpy(to, rows[m] + k, kr);
-        }
-    }
-    return to;
-}
+enum { ROWS = 8, STEP = sizeof(uint64_t) }; // of tiles of packed rows
 
-// The same for the usual geometry, for speed: two steps and rows at once make loads and stores of
-// 16 bytes.
-static int8_t *pack_tap_8x8(int8_t *to, const int8_t *const *rows, size_t depth) {
-    enum { ROWS = 8, STEP = sizeof(uint64_t), TILE = ROWS * STEP };
+// One tap of a tile of rows. Two steps and rows at once make loads and stores of 16 bytes.
+static int8_t *pack_tap(int8_t *to, const int8_t *const *rows, size_t depth) {
+    enum { TILE = ROWS * STEP };
     const int8_t *from[ROWS];
 #pragma GCC unroll 8
     for (size_t m = 0; m < ROWS; m++) {
@@ -389,58 +380,23 @@ static int8_t *pack_tap_8x8(int8_t *to, const int8_t *const *rows, size_t depth)
     return to;
 }
 
-typedef uint32_t words __attribute__((vector_size(16)));
-#ifdef __clang__
-#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define MIX(a, b, ...) __builtin_shuffle(a, b, (words){__VA_ARGS__})
-#endif
-
-// The same for steps of 4 bytes of 16 rows: four steps of four rows at once are a matrix of words
-// that is transposed.
-static int8_t *pack_tap_16x4(int8_t *to, const int8_t *const *rows, size_t depth) {
-    enum { ROWS = 16, STEP = sizeof(uint32_t), TILE = ROWS * STEP, FOUR = 4 };
-    size_t k = 0;
-    for (; k + FOUR * STEP <= depth; k += FOUR * STEP, to += FOUR * TILE) {
-        for (size_t m = 0; m < ROWS; m += FOUR) {
-            words a, b, c, d;
-            memcpy(&a, rows[m] + k, sizeof a);
-            memcpy(&b, rows[m + 1] + k, sizeof b);
-            memcpy(&c, rows[m + 2] + k, sizeof c);
-            memcpy(&d, rows[m + 3] + k, sizeof d);
-            const words even_ab = MIX(a, b, 0, 4, 2, 6), odd_ab = MIX(a, b, 1, 5, 3, 7);
-            const words even_cd = MIX(c, d, 0, 4, 2, 6), odd_cd = MIX(c, d, 1, 5, 3, 7);
-            const words steps[FOUR] = {
-                MIX(even_ab, even_cd, 0, 1, 4, 5), MIX(odd_ab, odd_cd, 0, 1, 4, 5),
-                MIX(even_ab, even_cd, 2, 3, 6, 7), MIX(odd_ab, odd_cd, 2, 3, 6, 7)};
-#pragma GCC unroll 4
-            for (size_t i = 0; i < FOUR; i++) {
-                memcpy(to + i * TILE + m * STEP, &steps[i], sizeof steps[i]);
-            }
-        }
-    }
-    for (; k < depth; k += STEP) {
-        for (size_t m = 0; m < ROWS; m++, to += STEP) {
-            memcpy(to, rows[m] + k, STEP);
-        }
-    }
-    return to;
-}
-
 // Packs the rows of a unit's table, and leaves in the table where they are.
 static void pack_rows(const struct n8_igemm_rows *it) {
     const struct n8_conv *conv = it->conv;
-    const struct n8_tile *tile = &conv->row->tile;
-    const bool usual = tile->mr == 8 && tile->kr == 8, sme = tile->mr == 16 && tile->kr == 4;
-    const size_t tiles = n8_pieces(it->at.count, tile->mr);
+    const size_t tiles = n8_pieces(it->at.count, ROWS);
     int8_t *to = it->packed;
     for (size_t i = 0; i < tiles * conv->taps; i++) {
-        const int8_t *const *rows = it->table + i * tile->mr;
-        to = usual ? pack_tap_8x8(to, rows, conv->depth)
-             : sme ? pack_tap_16x4(to, rows, conv->depth)
-                   : pack_tap(to, rows, conv->depth, tile->mr, tile->kr);
+        to = pack_tap(to, it->table + i * ROWS, conv->depth);
     }
     it->table[0] = it->packed;
+}
+
+// The first channel of the unit's group in its image.
+static const int8_t *image_of(const struct n8_igemm_rows *it) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const ptrdiff_t pixels = (ptrdiff_t)s->in_height * s->in_width;
+    return it->io->in + (ptrdiff_t)it->at.image * pixels * it->io->in_stride +
+           (ptrdiff_t)(it->at.group * n8_igemm_channels_read(it->conv));
 }
 
 void n8_igemm_make_rows(struct n8_igemm_rows *it) {
@@ -460,9 +416,7 @@ void n8_igemm_make_rows(struct n8_igemm_rows *it) {
         }
         it->kept |= bit;
     }
-    const ptrdiff_t pixels = (ptrdiff_t)s->in_height * s->in_width;
-    const int8_t *image = it->io->in + (ptrdiff_t)it->at.image * pixels * it->io->in_stride +
-                          (ptrdiff_t)(it->at.group * n8_igemm_channels_read(conv));
+    const int8_t *image = image_of(it);
     if (is_pointwise(s)) {
         point_unit_of_pixels(it, image);
     } else if (conv->igemm.line != 0) {
@@ -470,7 +424,44 @@ void n8_igemm_make_rows(struct n8_igemm_rows *it) {
     } else {
         point_unit(it, image);
     }
-    if (conv->igemm.packed_rows != 0) {
+    if (conv->row->tile.packing == N8_PACKING_BOTH) {
         pack_rows(it);
     }
+}
+
+void n8_igemm_windows(struct n8_igemm_rows *it, struct n8_windows_args *args) {
+    const struct n8_conv *conv = it->conv;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    args->next = NULL;
+    args->padding = it->padding;
+    args->packed = it->packed;
+    args->block = conv->igemm.block;
+    if (conv->igemm.unfolded) { // copies, a single tap each, are an image of one row
+        n8_igemm_make_rows(it);
+        args->image = it->windows;
+        args->height = 1;
+        args->y = args->x = 0;
+        args->tap = args->taps = args->tap_row = args->tap_rows = 1;
+        args->left = args->columns = conv->igemm.block;
+        args->step = (ptrdiff_t)conv->igemm.window;
+        args->width = it->at.count * conv->igemm.window;
+        return;
+    }
+    const ptrdiff_t pixel = it->io->in_stride, row = n8_strides(pixel, s->in_width);
+    const size_t columns = (size_t)s->out_width;
+    const struct place place =
+        place_of(it, (int64_t)(it->at.first / columns), (int64_t)(it->at.first % columns));
+    args->image = image_of(it);
+    args->height = (size_t)n8_strides(row, s->in_height);
+    args->width = (size_t)row;
+    args->y = n8_strides(row, place.y);
+    args->x = n8_strides(pixel, place.x);
+    args->columns = columns;
+    args->left = columns - it->at.first % columns;
+    args->step = n8_strides(pixel, s->stride_width);
+    args->row_step = n8_strides(row, s->stride_height);
+    args->tap = n8_strides(pixel, s->dilation_width);
+    args->taps = n8_strides(args->tap, s->kernel_width);
+    args->tap_row = n8_strides(row, s->dilation_height);
+    args->tap_rows = n8_strides(args->tap_row, s->kernel_height);
 }

@@ -160,8 +160,8 @@ static void multiply(const struct strip *it, size_t row, size_t count, size_t ch
     const struct n8_conv *conv = it->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t y = it->at.image * (size_t)s->out_height + it->at.first + row;
-    struct n8_igemm_args args =
-        n8_igemm_args_of(conv, it->io, y * (size_t)s->out_width, count, 0, channel, channels);
+    struct n8_igemm_args args;
+    n8_igemm_args_of(conv, it->io, y * (size_t)s->out_width, count, 0, channel, channels, &args);
     const int8_t *at = it->planes + row * conv->winograd8.row_size;
     for (size_t y = 0; y < conv->taps / 2; y++, at += conv->winograd8.row_size) {
         for (size_t i = 0; i < PLANES; i++) {

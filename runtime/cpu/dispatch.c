@@ -14,6 +14,7 @@
 #define RUNS_GROUPS         1
 #define RUNS_GROUPS_BY_4    4
 #define RUNS_BOTH           1
+#define RUNS_WINDOWS        1
 #define RUNS_WINOGRAD       2
 #define RUNS_WINOGRAD_PAIRS 1
 #define N8_KERNEL(slot, suffix)
@@ -22,6 +23,7 @@
     _Static_assert((kr) >= 1 && ((kr) & ((kr) - 1)) == 0 && RUNS_##packing * (kr) <= N8_MAX_STEP,  \
                    #slot);                                                                         \
     _Static_assert(N8_PACKING_##packing != N8_PACKING_GROUPS || (kr) == 2 * N8_BLOCK, #slot);      \
+    _Static_assert(N8_PACKING_##packing != N8_PACKING_BOTH || ((mr) == 8 && (kr) == 8), #slot);    \
     _Static_assert(N8_PACKING_##packing != N8_PACKING_WINOGRAD || ((mr) % 2 == 0 && (kr) == 4),    \
                    #slot);                                                                         \
     _Static_assert(                                                                                \

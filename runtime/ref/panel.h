@@ -20,10 +20,16 @@ static inline size_t n8_panel_step(const struct n8_tile *tile) {
     case N8_PACKING_CHANNELS:
     case N8_PACKING_GROUPS:
     case N8_PACKING_BOTH:
+    case N8_PACKING_WINDOWS:
     case N8_PACKING_WINOGRAD_PAIRS:
     default:
         return tile->kr;
     }
+}
+
+// Whether rows are packed, by the driver or by the kernel.
+static inline bool n8_packs_rows(const struct n8_tile *tile) {
+    return tile->packing == N8_PACKING_BOTH || tile->packing == N8_PACKING_WINDOWS;
 }
 
 // Lanes of int16 of a channel, each of which sums four products of a group; 0 without groups.

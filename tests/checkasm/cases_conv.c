@@ -146,6 +146,55 @@ static const uint8_t *place_marks(struct rng *rng, const struct n8_tile *tile,
     return deep;
 }
 
+// Windows of an image of `height` x `width` pixels at `in`, in_stride bytes from one to the next,
+// of which the first is the padding; and the table of their rows.
+static const struct n8_windows_args *place_windows(struct rng *rng, const struct n8_tile *tile,
+                                                   struct igemm_size size, const int8_t *in,
+                                                   size_t in_stride, size_t height, size_t width,
+                                                   const int8_t **rows) {
+    size_t across = 1 + rng_below(rng, (uint32_t)size.taps);
+    while (size.taps % across != 0)
+        across--;
+    const ptrdiff_t pixel = (ptrdiff_t)in_stride, row = (ptrdiff_t)width * pixel;
+    const ptrdiff_t stride_y = rng_range(rng, 1, 2), stride_x = rng_range(rng, 1, 2);
+    const ptrdiff_t dilation_y = rng_range(rng, 1, 2), dilation_x = rng_range(rng, 1, 2);
+    const ptrdiff_t y0 = rng_range(rng, -3, 3), x0 = rng_range(rng, -3, 3); // of row 0, column 0
+    const size_t columns = 1 + rng_below(rng, 20), column = rng_below(rng, (uint32_t)columns);
+    for (size_t p = 0; p < round_up(size.pixels, tile->mr); p++) {
+        const ptrdiff_t y = y0 + (ptrdiff_t)((column + p) / columns) * stride_y;
+        const ptrdiff_t x = x0 + (ptrdiff_t)((column + p) % columns) * stride_x;
+        const int8_t **to = rows + p / tile->mr * tile->mr * size.taps + p % tile->mr;
+        for (size_t t = 0; t < size.taps; t++, to += tile->mr) {
+            const ptrdiff_t at_y = y + (ptrdiff_t)(t / across) * dilation_y;
+            const ptrdiff_t at_x = x + (ptrdiff_t)(t % across) * dilation_x;
+            const bool inside =
+                at_y >= 0 && at_y < (ptrdiff_t)height && at_x >= 0 && at_x < (ptrdiff_t)width;
+            *to = inside ? in + pixel + at_y * row + at_x * pixel : in;
+        }
+    }
+    const size_t block = tile->mr * (1 + rng_below(rng, 3));
+    struct n8_windows_args *windows = guard_place(rng, REGION_WINDOWS, sizeof *windows);
+    *windows = (struct n8_windows_args){
+        .image = in + pixel,
+        .padding = in,
+        .height = height * (size_t)row,
+        .width = (size_t)row,
+        .y = y0 * row,
+        .x = (x0 + (ptrdiff_t)column * stride_x) * pixel,
+        .left = columns - column,
+        .columns = columns,
+        .step = stride_x * pixel,
+        .row_step = stride_y * row,
+        .tap = dilation_x * pixel,
+        .taps = (ptrdiff_t)across * dilation_x * pixel,
+        .tap_row = dilation_y * row,
+        .tap_rows = (ptrdiff_t)(size.taps / across) * dilation_y * row,
+        .packed = guard_place(rng, REGION_PACKED, block * size.taps * size.depth),
+        .block = block,
+    };
+    return windows;
+}
+
 static struct test_case igemm_case(struct context *context, struct igemm_size size) {
     struct rng *rng = &context->rng;
     const struct n8_tile *tile = &context->kernel->geometry.tile;
@@ -167,10 +216,12 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
 
     // Distinct rows to point to, a gap between them; the last byte is the last row's.
     // Packed rows are all there, at an aligned address.
-    const size_t distinct = packed ? all_rows : 1 + rng_below(rng, 12);
+    const bool finds = tile->packing == N8_PACKING_WINDOWS;
+    const size_t height = 1 + rng_below(rng, 12), width = 1 + rng_below(rng, 12);
+    const size_t distinct = packed ? all_rows : finds ? 1 + height * width : height;
     const size_t row = tiles * size.depth;
     const size_t in_stride = packed ? row : row + rng_below(rng, 17);
-    const size_t in_size = (distinct - 1) * in_stride + round_up(row, packed ? 1 : 8);
+    const size_t in_size = (distinct - 1) * in_stride + round_up(row, packed || finds ? 1 : 8);
     int8_t *in = guard_place(rng, REGION_IN, in_size);
     int8_t *weights = guard_place(rng, REGION_WEIGHTS, round_up(weights_size, ALIGNED));
     data_operands(rng, pattern, in, in_size, weights, weights_size);
@@ -190,6 +241,8 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     const int8_t **rows = guard_place(rng, REGION_ROWS, pointers * sizeof *rows);
     for (size_t i = 0; i < pointers; i++)
         rows[i] = packed ? in : in + rng_below(rng, (uint32_t)distinct) * in_stride;
+    const struct n8_windows_args *windows =
+        finds ? place_windows(rng, tile, size, in, in_stride, height, width, rows) : NULL;
 
     const size_t array = round_up(padded * sizeof(int32_t), ALIGNED);
     int32_t *bias = guard_place(rng, REGION_BIAS, array);
@@ -251,6 +304,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .residual_stride = (ptrdiff_t)residual_stride,
         .tile = tile,
         .deep = deep,
+        .windows = windows,
         .residual_scale = rng_below(rng, 2) ? residual_scale : -residual_scale,
         .residual_zero_point = rng_range(rng, -128, 127),
         .zero_point = range.zero_point,
@@ -274,7 +328,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
 // Every combination of tails comes with each number of taps and depth, and so with several draws of
 // everything else; few of them more often.
 void cases_n8_igemm_fn(struct context *context) {
-    enum { ROUNDS = 4, TAPS = 3, DEPTHS = 4, ENOUGH = 2000, MOST = 6000, PRIME = 7919 };
+    enum { ROUNDS = 4, TAPS = 3, DEPTHS = 4, ENOUGH = 2000, MOST = 4000, PRIME = 7919 };
     static const size_t taps[TAPS] = {1, 2, 9};
     const struct n8_tile *tile = &context->kernel->geometry.tile;
     const size_t unit = n8_panel_step(tile);
@@ -285,7 +339,7 @@ void cases_n8_igemm_fn(struct context *context) {
     const size_t sizes = pixels * channels * TAPS * DEPTHS;
     // More than most are thinned by strides: all tails come, each with some of the others.
     const bool many = sizes > MOST;
-    const size_t steps = many ? MOST : sizes * (1 + ENOUGH / sizes);
+    const size_t steps = many ? ENOUGH : sizes * (1 + ENOUGH / sizes);
     for (size_t i = 0; i < steps; i++) {
         const size_t step = many ? i * PRIME % sizes : i;
         const struct igemm_size size = {

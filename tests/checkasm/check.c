@@ -230,13 +230,23 @@ static void *work(void *argument) {
     struct call call = job->test->call;
     const size_t size = job->test->out_size;
     union any_args args;
+    struct n8_windows_args windows;
     void *out; // aligned as kernels of int32 sums demand: malloc promises 8 bytes on 32-bit ARM
+    void *packed = NULL;
     if (posix_memalign(&out, 16, size + 1) != 0)
         abort();
     if (args_size(call.signature) > 0) {
         memcpy(&args, (void *)(uintptr_t)call.x[0], args_size(call.signature));
         args.out = out;
         call.x[0] = (uintptr_t)&args;
+        if (call.signature == SIGNATURE_IGEMM && args.igemm.windows != NULL) {
+            windows = *args.igemm.windows;
+            if (posix_memalign(&packed, 16, windows.block * args.igemm.taps * args.igemm.depth) !=
+                0)
+                abort();
+            windows.packed = packed;
+            args.igemm.windows = &windows;
+        }
     } else {
         call.x[0] = (uintptr_t)out;
     }
@@ -247,6 +257,7 @@ static void *work(void *argument) {
         job->failed |= memcmp(out, job->expected, size) != 0;
     }
     free(out);
+    free(packed);
     return NULL;
 }
 

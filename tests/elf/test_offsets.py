@@ -17,6 +17,7 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 TEXT = (RUNTIME / "kernel.h").read_text()
 FIELDS = {
     "n8_igemm_args": re.findall(r"\((IG_\w+), .*, (\w+)\)", TEXT),
+    "n8_windows_args": re.findall(r"\((WN_\w+), .*, (\w+)\)", TEXT),
     "n8_depthwise_args": re.findall(r"\((DW_\w+), .*, (\w+)\)", TEXT),
     "n8_winograd_args": re.findall(r"\((WG_\w+), .*, (\w+)\)", TEXT),
     "n8_winograd_gemm_args": re.findall(r"\((WS_\w+), .*, (\w+)\)", TEXT),

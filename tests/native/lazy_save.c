@@ -19,11 +19,24 @@ struct block {
 };
 
 static void call_kernel(int32_t sums[2][2]) {
-    _Alignas(16) static const int8_t rows[64] = {1, 0, 0, 0, 3}, weights[8] = {1, 0, 0, 0, 2};
+    _Alignas(16) static const int8_t image[8] = {1, 0, 0, 0, 3}, weights[8] = {1, 0, 0, 0, 2};
     _Alignas(16) static const int32_t bias[4] = {5, -7};
+    _Alignas(16) int8_t packed[64];
+    const struct n8_windows_args windows = {.image = image,
+                                            .padding = image,
+                                            .height = 1,
+                                            .width = sizeof image,
+                                            .left = 16,
+                                            .step = 4,
+                                            .tap = 1,
+                                            .taps = 1,
+                                            .tap_row = 1,
+                                            .tap_rows = 1,
+                                            .packed = packed,
+                                            .block = 16};
     n8_igemm_s8_s32_sme(&(struct n8_igemm_args){.out = sums,
                                                 .out_stride = sizeof sums[0],
-                                                .rows = &(const int8_t *const){rows},
+                                                .windows = &windows,
                                                 .weights = weights,
                                                 .pixels = 2,
                                                 .channels = 2,

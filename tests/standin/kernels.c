@@ -144,10 +144,10 @@ void n8_igemm_s8_f32_standin_groups(const struct n8_igemm_args *args) {
     }
 }
 
-// 4x2c8 on packed rows: [channels / 2][taps][depth / 8][2][8] against rows[0], that is
-// [pixels / 4][taps][depth / 8][4][8].
+// 8x2c8 on packed rows: [channels / 2][taps][depth / 8][2][8] against rows[0], that is
+// [pixels / 8][taps][depth / 8][8][8].
 void n8_igemm_s8_s8_add_standin_packed(const struct n8_igemm_args *args) {
-    enum { MR = 4, NR = 2, KR = 8 };
+    enum { MR = 8, NR = 2, KR = 8 };
     const size_t steps = args->taps * args->depth / KR;
     for (size_t n = 0; n < args->channels; n++) {
         for (size_t p = 0; p < args->pixels; p++) {
