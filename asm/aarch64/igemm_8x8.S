@@ -936,19 +936,20 @@ next    .req x17
         dots    3, \group, 22, 23, \low, \high, "\with6", "\with7"
 .endm
 
-.macro  first_short_dots
-        short_dots 0, v8, v9, "ldr d10, [weights], #16", "ldr d11, [weights], #16", , , \
-                "ld1 {v10.d}[1], [upper], by16", "ld1 {v11.d}[1], [upper], by16"
+.macro  first_short_dots with
+        short_dots 0, v8, v9, "ldr d10, [weights], #16", "ldr d11, [weights], #16", \
+                "ldr d3, [ptr3], #8", "\with", "ld1 {v10.d}[1], [upper], by16", \
+                "ld1 {v11.d}[1], [upper], by16"
 .endm
 
-        // Where a tap begins, its operands are waited for: there is one such tile at most.
+        // Where a tap begins, its operands are waited for: there is one such tile at most. The last
+        // pixel's are loaded beside the first products, as the branch stands beside the last ones.
 .macro  sums_of_four
 1:      ldp     ptr0, ptr1, [cursor]
         ldr     d8, [weights], #16
         ldr     d9, [weights], #16
         ldp     ptr2, ptr3, [cursor, #16]
         ldr     d2, [ptr2], #8
-        ldr     d3, [ptr3], #8
         ldr     d0, [ptr0], #8
         ldr     d1, [ptr1], #8
         add     cursor, cursor, tile, lsl #3
@@ -956,18 +957,16 @@ next    .req x17
         ld1     {v9.d}[1], [upper], by16
         subs    left, depth, #8
         b.ls    3f
-2:      first_short_dots
+2:      first_short_dots "subs left, left, #8"
         short_dots 1, v10, v11, "ldr d8, [weights], #16", "ldr d9, [weights], #16", \
                 "ldr d0, [ptr0], #8", "ldr d1, [ptr1], #8", "ld1 {v8.d}[1], [upper], by16", \
-                "ld1 {v9.d}[1], [upper], by16", "ldr d2, [ptr2], #8", "ldr d3, [ptr3], #8"
-        subs    left, left, #8
-        b.hi    2b
+                "ld1 {v9.d}[1], [upper], by16", "ldr d2, [ptr2], #8", "b.hi 2b"
         // The last 8 bytes, or 4.
 3:      b.lo    4f
         first_short_dots
         short_dots 1, v10, v11
         b       5f
-4:      short_dots 0, v8, v9
+4:      short_dots 0, v8, v9, , , "ldr d3, [ptr3], #8"
 5:      subs    taps_left, taps_left, #1
         b.ne    1b
 .endm
@@ -1104,26 +1103,25 @@ next    .req x17
         b.hi    1b
         // No tile of more than 4 pixels is left.
 15:     cbnz    pixels, 11f
-        ldr     left, [args, #N8_OFF_IG_MULTIPLIER]
+        ldr     next, [args, #N8_OFF_IG_MULTIPLIER]
+        ldr     after, [args, #N8_OFF_IG_BIAS_F32]
         cmp     channels, #16
-        mul     after, taps, depth
-        b.lo    20f
         ldr     pixels, [args, #N8_OFF_IG_PIXELS]
-        sub     channels, channels, #8
+        b.lo    20f
         ldr     out, [args, #N8_OFF_IG_OUT]
-        add     left, left, offset
-        add     after, panel, after, lsl #3
-        ldp     q14, q15, [left]
-        cmp     pixels, tile
-        ccmp    channels, #16, #0, ls
-        ldr     left, [sp, #STEPS]
-        orr     zero_point, zero_point, #0x80000000
-        add     out, out, offset, lsr #2
-        csel    after, after, panel, hs
-        tbz     zero_point, #10, 1b
-        ldr     next, [args, #N8_OFF_IG_BIAS_F32]
         add     next, next, offset
-        ldp     q12, q13, [next]
+        ldp     q14, q15, [next]
+        add     after, after, offset
+        mul     next, taps, depth
+        sub     channels, channels, #8
+        orr     zero_point, zero_point, #0x80000000
+        cmp     pixels, tile
+        add     out, out, offset, lsr #2
+        ccmp    channels, #16, #0, ls
+        tbz     zero_point, #10, 16f
+        ldp     q12, q13, [after]
+16:     add     after, panel, next, lsl #3
+        csel    after, after, panel, hs
         b       1b
 14:     finish_fused
         b.hi    1b
