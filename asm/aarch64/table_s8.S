@@ -7,32 +7,51 @@
 //
 // Bounds: exactly `count` bytes of each pixel are read and written, and 256 of the table.
 // Registers: x0-x6 the arguments; x7 next quarter of the table; x8, x9 a pixel of out and in; x10
-//   pixels left; x11, x12 what leads to the second of two pixels; w13 a byte, x14 bytes left; v0
-//   indices, v1 result, v2 128, v3 64, v16-v31 the table, four quarters of 64 bytes.
+//   pixels left; x11, x12 what leads to the second of two pixels; w13 a byte, x14 bytes left; v0, v1
+//   bytes and results, v2 128, v3 64, v4-v7 scratch, v16-v31 the table, four quarters of 64 bytes.
 // Stack: none.
 //
-// tbl looks 64 bytes up and gives 0 for an index beyond them; tbx leaves what is there. So the
-// indices go down by 64 from quarter to quarter, and each is below 64 for one of the four.
+// tbl looks 64 bytes up and gives 0 for an index beyond them. A byte q is number q + 128 of the
+// table, q + 64 from its second quarter, q from the third and q - 64 from the last.
 #include "asm.h"
 
         registers x, 0, out, out_stride, in, in_stride, pixels, count, table, quarter
         registers x, 8, to, from, left, out_step, in_step, byte_x, bytes
 byte    .req w13
 
-        registers v, 0, index, result, middle, step
-        registers q, 0, index_q, result_q
-        registers d, 0, index_d, result_d
+        registers v, 0, value0, value1, middle, step, first0, first1, second0, second1
+        registers q, 0, value0_q, value1_q
+        registers d, 0, value0_d
 
-// The results of 16 bytes.
-.macro  look_up
-        eor     index.16b, index.16b, middle.16b        // + 128
-        tbl     result.16b, {v16.16b-v19.16b}, index.16b
-        sub     index.16b, index.16b, step.16b
-        tbx     result.16b, {v20.16b-v23.16b}, index.16b
-        sub     index.16b, index.16b, step.16b
-        tbx     result.16b, {v24.16b-v27.16b}, index.16b
-        sub     index.16b, index.16b, step.16b
-        tbx     result.16b, {v28.16b-v31.16b}, index.16b
+        // The results of 16 bytes of each vector.
+.macro  look_up vectors:vararg
+    .irp i, \vectors
+        eor     first\i, value\i, middle.16b
+        add     second\i, value\i, step.16b
+    .endr
+    .irp i, \vectors
+        tbl     first\i, {v16.16b-v19.16b}, first\i
+        tbl     second\i, {v20.16b-v23.16b}, second\i
+    .endr
+    .irp i, \vectors
+        orr     first\i, first\i, second\i
+        sub     second\i, value\i, step.16b
+    .endr
+    .irp i, \vectors
+        tbl     value\i, {v24.16b-v27.16b}, value\i
+        tbl     second\i, {v28.16b-v31.16b}, second\i
+    .endr
+    .irp i, \vectors
+        orr     value\i, value\i, first\i
+        orr     value\i, value\i, second\i
+    .endr
+.endm
+
+        // Steps to the second of two pixels: to the first, if it is alone.
+.macro  steps_of_two
+        cmp     left, #1
+        csel    in_step, xzr, in_stride, eq
+        csel    out_step, xzr, out_stride, eq
 .endm
 
 func    n8_table_s8_neon
@@ -49,38 +68,41 @@ func    n8_table_s8_neon
         subs    count, count, #16
         b.lo    3f
 
-        // Sixteen columns, one pixel after another.
+        // Sixteen columns of two pixels; of the last one twice, if it is alone.
 1:      mov     from, in
         mov     to, out
         mov     left, pixels
-2:      ldr     index_q, [from]
+2:      steps_of_two
+        ldr     value0_q, [from]
+        add     from, from, in_step
+        ldr     value1_q, [from]
         add     from, from, in_stride
-        look_up
-        subs    left, left, #1
-        str     result_q, [to]
+        look_up 0.16b, 1.16b
+        str     value0_q, [to]
+        add     to, to, out_step
+        str     value1_q, [to]
         add     to, to, out_stride
-        b.ne    2b
+        subs    left, left, #2
+        b.hi    2b
         add     in, in, #16
         add     out, out, #16
         subs    count, count, #16
         b.hs    1b
 
-        // Eight columns of two pixels; of the last one twice, if it is alone.
+        // Eight columns of two pixels.
 3:      tbz     count, #3, 5f
         mov     from, in
         mov     to, out
         mov     left, pixels
-4:      cmp     left, #1
-        csel    in_step, xzr, in_stride, eq
-        csel    out_step, xzr, out_stride, eq
-        ldr     index_d, [from]
+4:      steps_of_two
+        ldr     value0_d, [from]
         add     from, from, in_step
-        ld1     {index.d}[1], [from]
+        ld1     {value0.d}[1], [from]
         add     from, from, in_stride
-        look_up
-        str     result_d, [to]
+        look_up 0.16b
+        str     value0_d, [to]
         add     to, to, out_step
-        st1     {result.d}[1], [to]
+        st1     {value0.d}[1], [to]
         add     to, to, out_stride
         subs    left, left, #2
         b.hi    4b

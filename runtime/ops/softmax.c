@@ -256,7 +256,7 @@ static void finish_by_table(const struct n8_kernels *kernels, const struct n8_te
         kernels->top_s8(to, in, count, table + ENTRIES - TOP, (int32_t)largest - (TOP - 1),
                         out->zero_point);
     } else {
-        kernels->table_s8(to, 0, in, 0, 1, count, table + INT8_MAX - largest);
+        n8_look_up(kernels->table_s8, to, in, count, table + INT8_MAX - largest);
     }
 }
 

@@ -50,6 +50,10 @@ enum n8_status n8_check_rearranged(struct n8_reader *reader, const struct n8_ste
 enum n8_status n8_copy_tables(struct n8_reader *reader, const struct n8_step *step, int8_t *to,
                               size_t count);
 
+// table.c: (8) of bytes in one run, as pixels of as many as all kernels like.
+void n8_look_up(n8_table_fn *kernel, int8_t *out, const int8_t *in, size_t count,
+                const int8_t *table);
+
 // unary.c: x to the power of the exponent, (15).
 double n8_power(double x, double exponent);
 

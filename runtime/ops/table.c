@@ -109,9 +109,8 @@ static void run_channels(const struct n8_session *session, const struct n8_step 
     }
 }
 
-// Bytes in one run, as pixels of as many as all kernels like.
-static void run_bytes(n8_table_fn *kernel, int8_t *out, const int8_t *in, size_t count,
-                      const int8_t *table) {
+void n8_look_up(n8_table_fn *kernel, int8_t *out, const int8_t *in, size_t count,
+                const int8_t *table) {
     enum { PIXEL = 16 };
     const size_t last = count % PIXEL, whole = count - last;
     kernel(out, PIXEL, in, PIXEL, whole / PIXEL, PIXEL, table);
@@ -127,8 +126,8 @@ void n8_run_table(const struct n8_session *session, const struct n8_step *step, 
     }
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
-        run_bytes(session->model->kernels.table_s8, n8_out_pixel(session, step, p),
-                  n8_in_pixel(session, step, 0, p), stretch.count, step->packed);
+        n8_look_up(session->model->kernels.table_s8, n8_out_pixel(session, step, p),
+                   n8_in_pixel(session, step, 0, p), stretch.count, step->packed);
     }
 }
 
