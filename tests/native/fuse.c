@@ -81,7 +81,8 @@ static bool all_agree(const struct channel *c, int32_t start, float addend) {
 }
 
 int main(void) {
-    enum { CHANNELS = 4000, TRIED = 600 };
+    // Its numbers are the same everywhere, and fmaf() is slow where no instruction does it.
+    enum { CHANNELS = 4000, TRIED = sizeof(void *) == 8 ? 600 : 40 };
     const double most = 32638 * 127 / 128; // results that the compiler admits, which is stricter
     int fused = 0;
     uint64_t digest = 0;
