@@ -10,8 +10,7 @@ set -eu
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin # where sshd is
 mkdir -p build
-exec 9>build/setup.lock
-flock 9 # make -j2: apt and pip bear one of these at a time
+exec 8>build/apt.lock 9>build/setup.lock # make -j2: apt and pip each bear one at a time
 
 # Does `$1` compile an empty program, so that the C library's headers are there, too?
 compiles() {
@@ -37,6 +36,7 @@ by_hand() {
     exit 1
 }
 
+[ -z "$(missing "$@")" ] || flock 8
 packages=$(missing "$@" | tr '\n' ' ')
 if [ -n "$packages" ]; then
     sudo=
@@ -59,8 +59,10 @@ if [ -n "$packages" ]; then
     packages=$(missing "$@" | tr '\n' ' ')
     [ -z "$packages" ] || by_hand "still missing" "$packages"
 fi
+exec 8>&- # pip need not wait for what others install
 
 [ -n "${N8_EXTRA-test}" ] || exit 0
+flock 9
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
     echo "cross/setup.sh: $(command -v python3) is older than Python 3.10" >&2

@@ -38,11 +38,11 @@ step() {
     verdict "$name" "$start" $?
 }
 
-# beside NAME COMMAND...: with one other, seen when it has ended.
+# beside NAME COMMAND...: with others, $at_once of them in all, seen when it has ended.
 beside() {
     local name=$1
     shift
-    [ ${#running[@]} -lt 2 ] || ended
+    [ ${#running[@]} -lt "$at_once" ] || ended
     "$@" >"$(log_of "$name")" 2>&1 &
     running[$!]="$SECONDS $name"
 }
@@ -128,7 +128,11 @@ prepared() {
 }
 
 built_for_most() {
-    built native && built aarch64 && built armv7 && built native-asan
+    built native && built aarch64 && built armv7
+}
+
+under_sanitizers() {
+    built native-asan && checks native-asan
 }
 
 by_clang() { # MACHINE
@@ -159,13 +163,17 @@ elf() {
         "$python" -m pytest tests/elf
 }
 
-export CMAKE_BUILD_PARALLEL_LEVEL=1 # as two steps run at once
+export CMAKE_BUILD_PARALLEL_LEVEL=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 # as two steps run at once
 # One for each machine and C library.
 wheels="manylinux_2_17_x86_64 manylinux_2_17_armv7l musllinux_1_2_aarch64"
-step "tools" make --no-print-directory tools
+step "compilers" env N8_EXTRA= cross/setup.sh
+# Of these three, two wait for the network.
+at_once=3
+beside "tools" make --no-print-directory tools
 beside "set-up" prepared
 beside "builds" built_for_most
 rest
+at_once=2
 [ "$failed" = 0 ] || exit 1
 [ -x "$qemu" ] || qemu='' skipped=sme
 # Those that take longest come first, and no two of one build follow each other.
@@ -178,7 +186,7 @@ beside "by clang" by_clang_here
 N8_QEMU=$qemu N8_QEMU_CPU=$max beside "beyond c on aarch64 max" \
     beyond_c aarch64 $(levels aarch64-linux-gnu-gcc)
 [ -n "$skipped" ] || N8_QEMU=$qemu beside "sme on aarch64" on_sme
-beside "c under asan and ubsan" checks native-asan
+beside "c under asan and ubsan" under_sanitizers
 N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7
 N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" on_plain aarch64
 N8_SYSROOT=/usr/arm-linux-gnueabi N8_QEMU_CPU=cortex-a9 beside "neon on armv7 softfp" softfp
