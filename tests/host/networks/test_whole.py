@@ -33,14 +33,17 @@ FLOAT = {"silero_vad": ["lstm (its operator has no int8 form)"]}
 SAMPLED = ("rtdetr_r18",)
 """Networks with many, as they look between pixels, which has no int8 form."""
 REPEATED = (
-    *("resnet18", "resnet101", "resnet152", "mobilenet_v3_large", "yolov8n"),
-    *("squeezenet1_1", "unet_bilinear"),
+    *("resnet18", "resnet50", "resnet101", "resnet152", "vgg19", "squeezenet1_1"),
+    *("googlenet", "inception_v3", "densenet121", "unet_bilinear"),
+    *("mobilenet_v1", "mobilenet_v2", "mobilenet_v3_large", "mobilefacenet"),
+    *("yolov5n", "yolo_shuffle", "yolov8n", "yolo11n"),
+    *("deit_tiny", "efficientformer_l1"),
 )
-"""Otherwise as another one is, of this file or of test_resizable.py."""
+"""Their kinds of steps are those of others, of this file or of test_resizable.py;
+docs/networks.md has every network."""
 NAMES = [name for name in NETWORKS if name not in REPEATED]
 EMULATED = ("mobilenet_v3_small", "segformer_b0", "yolov8n_nms", "rtdetr_r18")
-"""What has the most kinds of steps, with those of test_resizable.py; docs/networks.md
-has every network."""
+"""What has the most kinds of steps, with those of test_resizable.py."""
 
 
 @pytest.fixture(scope="module")
