@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -74,26 +73,3 @@ def test_the_demo_builds_the_runner_for_arm_and_no_tests(tmp_path):
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "neon8_objects.dir" in said
     assert "tests/" not in said
-
-
-def test_without_torch_its_tests_are_skipped_and_say_so():
-    paths = [ROOT / "tests" / "host" / name for name in ("qat", "cli/test_qat.py")]
-    words = ["-q", "-p", "no:cacheprovider", "--collect-only", *map(str, paths)]
-    code = f"import sys, pytest; sys.modules['torch'] = None; pytest.main({words!r})"
-    said = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    needy = [
-        path for path in ROOT.glob("tests/host/*/test_*.py") if imports_torch(path)
-    ]
-    assert len(needy) >= 6
-    assert f"SKIPPED [{len(needy)}]" in said
-    assert " error" not in said
-
-
-def imports_torch(path: Path) -> object:
-    return re.search(r"^(import|from) torch", path.read_text(), re.MULTILINE)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What modelled cycles rest on: loops whose speed others have published."""
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from bench.kernels import cores
 from bench.kernels.assembly import Step
+from bench.kernels.cores import CORES, IN_ORDER
 
 
 def loop(*texts: str) -> list[Step]:
@@ -124,3 +127,14 @@ SMMLA = spread(lanes("smmla", "16b, v1.16b"), QUADS)
 def test_loops_that_others_have_measured(theirs, core, steps, products, rate, short):
     (found,) = cores.cycles("llvm-mca-19", [steps], core)
     assert short * found == pytest.approx(products / rate, rel=0.15), theirs
+
+
+def test_the_runtime_takes_each_core_for_what_it_is():
+    """In order or not, by its part number in MIDR_EL1."""
+    root = Path(__file__).resolve().parents[3]
+    source = (root / "runtime" / "cpu" / "cpu.c").read_text()
+    in_order = {int(part, 16) for part in re.findall(r"0x(d[0-9a-f]{2}), //", source)}
+    assert len(in_order) == 6
+    parts = {key: core.midr >> 4 & 0xFFF for key, core in CORES.items() if core.midr}
+    found = {key for key, part in parts.items() if part in in_order}
+    assert found == set(IN_ORDER)

@@ -3,8 +3,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -143,22 +141,6 @@ def test_evaluate_prints_one_json_object(tiny, capsys, target):
     assert result["sqnr_db"] > 20
 
 
-def test_evaluate_for_people(tiny, capsys):
-    out = succeed(capsys, "evaluate", tiny.n8, "--data", tiny.data)
-    lines = out.splitlines()
-    assert lines[0] == "24 samples"
-    figures = ["top-1", "top-5", "agreement", "SQNR", "ties"]
-    assert [line.split()[0] for line in lines[1:]] == figures
-    assert "no labels" in lines[1]
-    out = succeed(
-        capsys,
-        *("evaluate", tiny.n8, "--data", tiny.labelled, "--reference", tiny.onnx),
-    )
-    words = [line.split()[0] for line in out.splitlines()[1:]]
-    assert words == [*figures[:2], "change", *figures[2:4], "dNLL", "ties"]
-    assert "(logits: they come from Gemm)" in out
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_names_that_the_terminal_cannot_show(tiny, tmp_path, encoding):
     odd = os.fsencode(tmp_path) + "/größe-".encode() + b"\xff.json"
@@ -167,12 +149,6 @@ def test_names_that_the_terminal_cannot_show(tiny, tmp_path, encoding):
     done = process(
         "inspect", os.fsdecode(odd), env=os.environ | {"PYTHONIOENCODING": encoding}
     )
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_a_closed_standard_output(tiny):
-    line = f"exec {sys.executable} -m neon8 inspect {tiny.table} >&-"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 

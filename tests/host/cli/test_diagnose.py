@@ -45,16 +45,6 @@ def test_json_is_what_python_gives(tiny, found, capsys):
         assert each["clipping_db"] is None or each["clipping_db"] > 20
 
 
-def test_text_ends_with_a_line_that_sums_up(tiny, capsys):
-    line = ("diagnose", tiny.onnx, tiny.table, "--data", tiny.data, "--limit", 3)
-    text = succeed(capsys, *line, "--top", 0)
-    first, *_, last = text.splitlines()
-    assert first.startswith(f"{tiny.onnx}: 3 samples, SQNR ")
-    assert last.startswith("summary: SQNR ")
-    assert "costs most" in last
-    assert "remed" not in text
-
-
 def test_all_shows_what_the_short_text_leaves_out(found):
     many = replace(found, tensors=found.tensors * 4, layers=found.layers * 4)
     short, whole = described(many), described(many, everything=True)
@@ -98,14 +88,6 @@ def test_commands_have_shapes_and_preprocessing_again(tmp_path, capsys, monkeypa
     assert {each["how"].split()[1] for each in result["remedies"]} == {
         *("calibrate", "compile"),
     }
-
-
-def test_an_error_is_told_in_decibels(found):
-    """Its share of them all may be any number where errors cancel."""
-    text = described(found).splitlines()
-    (row,) = (line for line in text if line.startswith("  fc "))
-    (fc,) = (each for each in found.layers if each.layer == "fc")
-    assert row.split()[1:3] == [f"{fc.sqnr_db:.2f}", f"{fc.rounding.sqnr_db:.2f}"]
 
 
 def test_dead_channels_and_guards_are_counted_in_one_line_each(found):

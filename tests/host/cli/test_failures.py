@@ -3,7 +3,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -67,19 +66,6 @@ def test_a_file_that_cannot_be_written_whole(tiny, tmp_path, command):
     assert said[0].startswith(f"neon8: error: {out}: cannot be written: File too")
     assert [p.name for p in tmp_path.iterdir()] == [OUT]
     assert out.read_text() == "what was here before"
-
-
-def test_a_full_standard_output(tiny):
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "neon8", "inspect", str(tiny.table)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 2
-    assert done.stderr == "neon8: error: standard output: No space left on device\n"
 
 
 def test_a_defect_shows_as_one_line_too(monkeypatch, capsys, tiny):

@@ -64,19 +64,27 @@ def test_a_reader_that_goes_away_is_no_error(tiny, words):
         assert done.stdout.strip() in {"141", "0"}
 
 
-def test_standard_output_that_is_closed_or_full(words):
-    line = f"{sys.executable} -m neon8 {' '.join(words['solve'])} -o -"
-    for place, reason in (("&-", "Bad file descriptor"), ("/dev/full", "No space")):
-        done = subprocess.run(
-            ["sh", "-c", f"exec {line} >{place}"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 2
-        assert done.stderr.startswith("neon8: error: /dev/stdout: cannot be written: ")
-        assert reason in done.stderr
-        assert done.stderr.count("\n") == 1
+@pytest.mark.parametrize(
+    ("command", "place", "status", "said"),
+    [
+        ("solve", "&-", 2, "/dev/stdout: cannot be written: Bad file descriptor"),
+        ("solve", "/dev/full", 2, "/dev/stdout: cannot be written: No space left"),
+        ("inspect", "/dev/full", 2, "standard output: No space left on device"),
+        ("inspect", "&-", 0, ""),
+    ],
+)
+def test_standard_output_that_is_closed_or_full(words, command, place, status, said):
+    line = f"{sys.executable} -m neon8 {' '.join(words[command])}"
+    line += " -o -" * (command == "solve")
+    done = subprocess.run(
+        ["sh", "-c", f"exec {line} >{place}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status
+    assert done.stderr.startswith(said and f"neon8: error: {said}")
+    assert done.stderr.count("\n") == bool(said)
 
 
 def test_quiet_leaves_errors_and_results(tiny, words, tmp_path, capsys):

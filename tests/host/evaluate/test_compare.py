@@ -21,7 +21,6 @@ from neon8.evaluate.measure import before_softmax
 from neon8.graph.importer import load
 from neon8.quant import table_json
 from neon8.quant.reasons import guards_of
-from neon8.settings.methods import COMPARED
 from neon8.settings.stages import SolveSettings
 from onnx_nets import net, node, save
 
@@ -169,17 +168,6 @@ def shown(tiny, observation, *, everything=False, **options):
     found = compare(observation, tiny.onnx, tiny.data, **options)
     text = as_text(found, lambda row: f"take {row.method}", everything=everything)
     return found, text.splitlines()
-
-
-def test_few_rows_unless_all(tiny, observation):
-    found, lines = shown(tiny, observation)
-    assert len(found.rows) == 3 * len(COMPARED)
-    assert 5 <= len(lines) <= 8
-    assert [line for line in lines[2:-2] if line.split()[0] == "*"] != []
-    assert lines[-1] == f"  take {found.advised.method}"
-    assert lines[-3].split()[0] == "float"
-    lines = as_text(found, lambda row: row.method, everything=True).splitlines()
-    assert len(lines) == 2 + len(found.rows) + 1 + 2
 
 
 def test_a_clear_winner_is_advised(tiny, observation):

@@ -91,14 +91,6 @@ def test_evaluation_is_what_a_plain_computation_gives(tiny, model):
         assert got.sqnr_db == pytest.approx(db, rel=1e-12)
 
 
-def test_what_it_prints(tiny):
-    found = neon8.evaluate_model(tiny.n8, tiny.labelled, reference=tiny.onnx)
-    figures = f"top1={found.top1:.2f}, top5={found.top5:.2f}, "
-    figures += f"agreement={found.agreement:.2f}, sqnr_db={found.sqnr_db:.2f}"
-    assert repr(found) == f"Evaluation(n=24, {figures})"
-    assert repr(neon8.evaluate_model(tiny.n8, tiny.data)) == "Evaluation(n=24)"
-
-
 def in_both_layouts(folder, path, data, **options):
     """Compiled with ends as N C H W, and as N H W C."""
     table = neon8.calibrate_model(path, data)

@@ -21,12 +21,5 @@ def test_none_fails(results):
     assert not failed
 
 
-def test_most_operators_pass_some(results):
-    """A harness that refuses everything would not fail, either."""
-    passed = {r.operator for r in results if r.outcome == "passed"}
-    assert len(passed) > 0.8 * len({r.operator for r in results})
-    assert {"Conv", "MaxPool", "Gemm", "Softmax", "Sigmoid", "Transpose"} <= passed
-
-
 def test_the_page_is_up_to_date(results):
     assert render(results) == PAGE.read_text(), f"run {COMMAND}"
