@@ -70,7 +70,9 @@ NETWORKS = {
     "unet": UNET,
     "unet_bilinear": UNET,
     "ppocr_recogniser": Resizable(
-        small=Case("1,3,48,32..336:8", images(*((48, w) for w in (32, 48, 184, 336)))),
+        small=Case(
+            "1,3,48,32..336:8", images(*((48, w) for w in (*range(32, 320, 32), 336)))
+        ),
         full=Case(
             "1,3,48,32..1280:8", images(*((48, w) for w in (320, 64, 640, 1280)))
         ),

@@ -25,7 +25,11 @@ class Made:
         self.table = neon8.calibrate_model(self.onnx, self.samples)
 
 
-@pytest.fixture(scope="module", params=NETS)
+KINDS = ("front", "tail", "middle-second", "channels-last", "branch", "counted")
+"""Parts before, after and on both sides, in another order, and with scalars between."""
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def made(request, tmp_path_factory):
     return Made(tmp_path_factory.mktemp(request.param), NETS[request.param]())
 

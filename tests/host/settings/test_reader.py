@@ -196,16 +196,16 @@ def test_help_signature_and_docstring_show_every_field(command, capsys):
             assert f"{name}: {each.help}" in said
 
 
+COMMANDS = next(a.choices for a in make_parser()._actions if a.dest == "command")
+ACTIONS = [action for command in COMMANDS.values() for action in command._actions]
+
+
 @pytest.mark.parametrize(("stage", "name"), EVERY)
 def test_every_field_is_of_some_command(stage, name):
     option = settings_of(STAGES[stage])[name].option
-    (commands,) = (
-        action.choices for action in make_parser()._actions if action.dest == "command"
-    )
     assert any(
         option in action.option_strings and action.dest == f"{stage}.{name}"
-        for command in commands.values()
-        for action in command._actions
+        for action in ACTIONS
     )
 
 
