@@ -10,6 +10,8 @@ from typing import NamedTuple
 from elftools.elf.elffile import ELFFile
 from machines import Machine
 
+from processes import ran
+
 LINE = re.compile(
     r"^Disassembly of section (.*):$|^ *([0-9a-f]+):\t([0-9a-f ]+?) *\t(.*)$",
     re.MULTILINE,
@@ -83,12 +85,9 @@ def refused(march: str, lines: list[Line], machine: Machine) -> list[str]:
             source.append(line.state)
             state = line.state
         source.append(line.code)
-    done = subprocess.run(
-        [machine.tool("as"), f"-march={march}", "-o", "/dev/null", "-"],
+    done = ran(
+        *(machine.tool("as"), f"-march={march}", "-o", "/dev/null", "-"),
         input="\n".join(source) + "\n",
-        capture_output=True,
-        text=True,
-        check=False,
     )
     unknown = [f"{line.address:#x}: no instruction" for line in lines if not line.code]
     words = [line.code for line in lines if line.code.startswith(".inst")]

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from processes import ran
+
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 TEXT = (RUNTIME / "kernel.h").read_text()
 FIELDS = {
@@ -94,8 +96,6 @@ def test_a_field_that_needs_padding_is_refused(tmp_path):
         (RUNTIME / "kernel.h", False),
         (tmp_path / "kernel.h", True),
     ):
-        done = subprocess.run(
-            [*command, "-x", "c", header], capture_output=True, text=True, check=False
-        )
+        done = ran(*command, "-x", "c", header)
         assert (done.returncode != 0) == refused, done.stderr
     assert 'static assertion failed: "tile"' in done.stderr

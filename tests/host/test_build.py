@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from processes import ran
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -44,12 +46,8 @@ def test_a_debug_build_has_no_warnings(tmp_path):
 def test_the_tests_take_levels_from_their_table():
     script = (ROOT / "tests" / "run.sh").read_text()
     function = re.search(r"^levels\(\) \{.*?^\}", script, re.MULTILINE | re.DOTALL)[0]
-    said = subprocess.run(
-        ["bash", "-c", f"{function}\nlevels aarch64-linux-gnu-gcc"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
+    said = ran(
+        "bash", "-c", f"{function}\nlevels aarch64-linux-gnu-gcc", cwd=ROOT, check=True
     )
     table = (ROOT / "runtime" / "levels.inc").read_text()
     rows = re.findall(r'^N8_LEVEL\((\w+), \w+, "armv8', table, re.MULTILINE)
@@ -58,18 +56,12 @@ def test_the_tests_take_levels_from_their_table():
 
 
 def test_the_demo_builds_the_runner_for_arm_and_no_tests(tmp_path):
-    plan = subprocess.run(
-        ["make", "--dry-run", "demo"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    plan = ran("make", "--dry-run", "demo", cwd=ROOT, check=True).stdout
     builds = dict(re.findall(r"^cross/build\.sh (\w+)(.*)$", plan, re.MULTILINE))
     runner = " neon8_runner"
     assert builds == {"native": "", "aarch64": runner, "armv7": runner}
     configure(tmp_path, "--preset", "aarch64")
     command = ["ninja", "-C", tmp_path, "-t", "inputs", "neon8_runner"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    said = ran(*command, check=True).stdout
     assert "neon8_objects.dir" in said
     assert "tests/" not in said

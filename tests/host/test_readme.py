@@ -13,6 +13,7 @@ import pytest
 
 import neon8
 from neon8.cli.main import main
+from processes import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -56,12 +57,7 @@ def test_the_command_lines(folder, capsys):
 def test_ten_lines_of_python():
     code = block(README, "python")
     assert len([line for line in code.splitlines() if line]) <= 10
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran(sys.executable, "-W", "error", "-c", code, check=True)
     # The guards of so small a network, and no more.
     assert all(": few:values: " in line for line in done.stderr.splitlines())
     assert "Evaluation(n=24" in done.stdout
@@ -136,9 +132,7 @@ RECIPES = {
 
 def test_files_that_are_named_are_there():
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    listed = ran(*command, cwd=ROOT, check=True).stdout.splitlines()
     missing = set()
     for path in map(ROOT.joinpath, listed):
         if path.suffix in BINARY or path.name in RECIPES:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from processes import ran
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 RECIPES = {
@@ -129,29 +131,21 @@ def test_the_kernel_of_a_recipe_assembles(changed, name):
         cwd=changed,
         check=True,
     )
-    symbols = subprocess.run(
-        ["aarch64-linux-gnu-nm", changed / "kernel.o"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    symbols = ran("aarch64-linux-gnu-nm", changed / "kernel.o", check=True).stdout
     assert f" T n8_{slot}_{level}" in symbols
 
 
 def test_what_recipes_add_works(changed):
     build(changed)
     outside = ("PYTEST_", "PYTHONPATH", "N8_")
-    done = subprocess.run(
-        [
+    done = ran(
+        *(
             *(interpreter(changed), "-m", "pytest", "-q", "-p", "no:cacheprovider"),
             *("--hypothesis-profile=half", "-rA", *TESTS),
             *("-k", " or ".join(WORDS.values())),
-        ],
+        ),
         cwd=changed,
         env={k: v for k, v in os.environ.items() if not k.startswith(outside)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     passed = "\n".join(re.findall(r"^PASSED .*", done.stdout, re.MULTILINE))

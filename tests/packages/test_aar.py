@@ -17,6 +17,7 @@ from models import GOLDEN, compiled, package
 from neon8.package import android
 from neon8.package.wrapper import describe
 from neon8.prebuilt import prebuilt_file
+from processes import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "prefab/modules/neon8"
@@ -147,7 +148,7 @@ def test_open_dimensions_and_another_model(capsys, tmp_path):
     paths = f"{prebuilt_file('java', 'neon8.jar')}:{tmp_path}"
     library = prebuilt_file("linux-x86_64", "libneon8_jni.so")
     words = ["-cp", paths, f"-Ddev.neon8.library={library}", "Example", folder]
-    done = subprocess.run(["java", *words], capture_output=True, text=True, check=False)
+    done = ran("java", *words)
     assert done.returncode == 1
     assert (
         "IllegalArgumentException: a model with other inputs or outputs" in done.stderr

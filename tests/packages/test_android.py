@@ -13,6 +13,7 @@ from elftools.elf.elffile import ELFFile
 from machines import AARCH64, ARMV7
 
 from neon8.prebuilt import prebuilt_file
+from processes import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = 16384
@@ -114,14 +115,7 @@ def configure(tmp_path):
     def configure_(preset: str, ndk: Path) -> str:
         command = ["cmake", "--preset", preset, "-B", tmp_path / "build"]
         env = os.environ | {"ANDROID_NDK_HOME": str(ndk)}
-        done = subprocess.run(
-            command,
-            cwd=ROOT / "runtime",
-            env=env,
-            text=True,
-            capture_output=True,
-            check=False,
-        )
+        done = ran(*command, cwd=ROOT / "runtime", env=env)
         assert done.returncode == 1
         return " ".join(done.stderr.split())
 

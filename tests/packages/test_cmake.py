@@ -12,6 +12,8 @@ import subprocess
 import pytest
 from consumer import CONSUMER, ROOT, assert_runs, newest, run
 
+from processes import ran
+
 NATIVE = ROOT / "build" / "native"
 GCC = ("gcc", "g++")
 CLANG = (newest("clang"), newest("clang++"))
@@ -42,9 +44,7 @@ def consume(folder, how, link, compilers, *options):
 
 def needed(program):
     """The libraries that a program loads."""
-    return subprocess.run(
-        ["readelf", "-d", program], capture_output=True, text=True, check=True
-    ).stdout
+    return ran("readelf", "-d", program, check=True).stdout
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from neon8.compile.lower import lower
 from neon8.data.preprocess import Preprocess
 from onnx_nets import chain, save
 from opened_file import File, with_checksum
+from processes import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 JAVA = ROOT / "runtime" / "java"
@@ -110,16 +111,11 @@ def check(java, program, folder, *, build="native", env=None) -> None:
     """Run it, and compare what the models gave with the digests that are committed."""
     library = ROOT / "build" / build / "libneon8_jni.so"
     assert library.exists(), "run `make java` first"
-    done = subprocess.run(
-        [
-            *(*java, f"-Ddev.neon8.library={library}"),
-            *("-cp", f"{JARS / 'neon8.jar'}:{program}", "Check", folder),
-        ],
+    done = ran(
+        *(*java, f"-Ddev.neon8.library={library}"),
+        *("-cp", f"{JARS / 'neon8.jar'}:{program}", "Check", folder),
         cwd=folder,  # where a JVM that crashes writes why
         env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(

@@ -18,6 +18,7 @@ from neon8.errors import Neon8Error, SetupError
 from neon8.package import builds
 from neon8.package.wrapper import describe
 from neon8.prebuilt import prebuilt_file
+from processes import ran
 
 PC = "linux-x86_64"
 ARM = ("linux-aarch64", "linux-armv7")
@@ -197,13 +198,7 @@ def test_a_program_refuses(int8_program, tmp_path, words, complaint):
     np.save(tmp_path / "good.npy", np.zeros((1, 3, 6, 6), np.int8))
     (tmp_path / "b.npy").write_bytes(bytes(50))
     (tmp_path / "c.npy").write_bytes(bytes(2000))
-    done = subprocess.run(
-        [int8_program, *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(int8_program, *words, cwd=tmp_path)
     assert done.returncode == 2
     assert complaint in done.stderr
     assert done.stderr.count("\n") == 1

@@ -12,6 +12,7 @@ from consumer import CONSUMER, ROOT, assert_runs, run, symbol_versions
 from elftools.elf.elffile import ELFFile
 
 from neon8.prebuilt import HEADERS, prebuilt_file
+from processes import ran
 
 MACHINES = ("x86_64", "aarch64", "armv7")
 QEMU = {"x86_64": [], "aarch64": ["qemu-aarch64"], "arm": ["qemu-arm"]}
@@ -40,14 +41,7 @@ def test_gives_the_bytes_of_other_builds(machine):
         python = [str(ROOT / "cross" / f"run-{machine}"), f"{root}/usr/bin/python3"]
     env = os.environ | {"N8_LIBRARY": str(library), "PYTHONPATH": str(ROOT / "host")}
     tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/e2e/test_golden.py")
-    done = subprocess.run(
-        [*python, *tests],
-        cwd=ROOT,
-        env=env,
-        text=True,
-        capture_output=True,
-        check=False,
-    )
+    done = ran(*python, *tests, cwd=ROOT, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -6,7 +6,6 @@
 
 import functools
 import json
-import subprocess
 import sys
 import zipfile
 from email import message_from_bytes
@@ -18,6 +17,7 @@ import pytest
 from consumer import CONSUMER, MODEL, ROOT, assert_runs, run
 
 from neon8.prebuilt import HEADERS, TARGETS
+from processes import ran
 
 WHEELS = ROOT / "build" / "wheels"
 ALWAYS = ("manylinux_2_17_x86_64", "manylinux_2_17_armv7l", "musllinux_1_2_aarch64")
@@ -134,12 +134,8 @@ def test_commands(platform, environment, tmp_path):
     run(*neon8, "run", MODEL, "--input", "x.npy", "-o", "y.npz", cwd=tmp_path)
     with np.load(tmp_path / "y.npz") as outputs:
         assert make_golden.digest(outputs["p"]) == DIGESTS["p"]
-    done = subprocess.run(
-        [*neon8, "calibrate", MODEL, "--data", "x.npy", "-o", "t.json"],
-        cwd=tmp_path,
-        text=True,
-        capture_output=True,
-        check=False,
+    done = ran(
+        *neon8, "calibrate", MODEL, "--data", "x.npy", "-o", "t.json", cwd=tmp_path
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1

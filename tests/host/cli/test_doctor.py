@@ -13,6 +13,7 @@ import neon8
 from neon8 import prebuilt
 from neon8.cli.main import main
 from neon8.runtime.library import find
+from processes import ran
 
 
 def said(capsys, *words, status=0):
@@ -106,12 +107,9 @@ def test_a_library_that_does_not_load(capsys, monkeypatch, tmp_path):
 def test_without_any_package():
     """As after `python3 -S -m neon8 doctor`, which sees the standard library alone."""
     place = os.path.dirname(os.path.dirname(neon8.__file__))  # noqa: PTH120
-    done = subprocess.run(
-        [sys.executable, "-S", "-m", "neon8", "doctor", "--json"],
+    done = ran(
+        *(sys.executable, "-S", "-m", "neon8", "doctor", "--json"),
         env={**os.environ, "PYTHONPATH": place},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 3
     missing = json.loads(done.stdout)["missing"]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Full disks, hostile names and defects: always one line."""
 
-import subprocess
 import sys
 
 import pytest
@@ -15,6 +14,7 @@ from command_lines import (
     spoilt_onnx,
 )
 from neon8.cli.main import main
+from processes import ran
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,7 @@ def test_a_file_that_cannot_be_written_whole(tiny, tmp_path, command):
     words = compile_(tiny, tmp_path, tiny.table)
     if command == "calibrate":
         words = calibrate(tiny, tiny.data, tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(sys.executable, "-c", LIMITED, *words)
     assert (done.returncode, done.stdout) == (2, "")
     said = done.stderr.splitlines()
     assert len(said) == 1

@@ -11,6 +11,7 @@ import pytest
 
 from command_lines import refuse, saved
 from neon8.cli.main import main
+from processes import ran
 
 WRITING = ("calibrate", "observe", "merge", "solve", "compile", "run", "convert")
 
@@ -54,12 +55,7 @@ def test_a_reader_that_goes_away_is_no_error(tiny, words):
     """Neither of a file nor of what is told."""
     for command in ((*words["solve"], "-q", "-o", "-"), ("inspect", tiny.table)):
         line = f"{sys.executable} -m neon8 {' '.join(map(str, command))}"
-        done = subprocess.run(
-            ["bash", "-c", f"{line} | true; echo ${{PIPESTATUS[0]}}"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = ran("bash", "-c", f"{line} | true; echo ${{PIPESTATUS[0]}}", check=True)
         assert done.stderr == ""
         assert done.stdout.strip() in {"141", "0"}
 
@@ -76,12 +72,7 @@ def test_a_reader_that_goes_away_is_no_error(tiny, words):
 def test_standard_output_that_is_closed_or_full(words, command, place, status, said):
     line = f"{sys.executable} -m neon8 {' '.join(words[command])}"
     line += " -o -" * (command == "solve")
-    done = subprocess.run(
-        ["sh", "-c", f"exec {line} >{place}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran("sh", "-c", f"exec {line} >{place}")
     assert done.returncode == status
     assert done.stderr.startswith(said and f"neon8: error: {said}")
     assert done.stderr.count("\n") == bool(said)

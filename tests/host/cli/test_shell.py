@@ -14,6 +14,7 @@ import pytest
 
 from neon8.cli import manual
 from neon8.cli.main import COMMANDS
+from processes import ran
 
 HOST = Path(__file__).resolve().parents[3] / "host"
 
@@ -138,12 +139,10 @@ def test_a_shell_completes(shell, share, place):
 def test_fish_completes(share, place):
     script = share / manual.SHELLS["fish"]
     for line, word in (("neon8 prof", "profile"), ("neon8 profile net.n", "net.n8")):
-        done = subprocess.run(
-            ["fish", "-c", f"source {script}; complete -C '{line}'"],
+        done = ran(
+            *("fish", "-c", f"source {script}; complete -C '{line}'"),
             cwd=place,
             env=environment(place),
-            capture_output=True,
-            text=True,
             check=True,
         )
         assert [each.split("\t")[0] for each in done.stdout.splitlines()] == [word]
@@ -158,10 +157,8 @@ def test_every_command_has_a_page_without_a_warning(share):
 
 
 def test_a_page_has_all_that_help_says(share):
-    shown = subprocess.run(
-        ["mandoc", "-T", "utf8", "-O", "width=200", share / "man/man1/neon8-run.1"],
-        capture_output=True,
-        text=True,
+    shown = ran(
+        *("mandoc", "-T", "utf8", "-O", "width=200", share / "man/man1/neon8-run.1"),
         check=True,
     ).stdout
     plain = re.sub(".\b", "", shown)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from neon8.cli.main import COMMANDS, main
+from processes import ran
 
 ROOT = Path(__file__).resolve().parents[3]
 PRINTING = (
@@ -50,13 +51,7 @@ LOADED = {
 def loaded(*lines, **environment):
     """Modules that a process with these lines of Python has at its end."""
     code = "\n".join(["import sys", *lines, "print(*sys.modules)"])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran(sys.executable, "-c", code, env=os.environ | environment, check=True)
     return set(done.stdout.splitlines()[-1].split())
 
 

@@ -3,7 +3,6 @@
 
 import hashlib
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -29,6 +28,7 @@ from neon8.machines import EMULATIONS
 from neon8.runtime.targets import open_model
 from neon8.settings.stages import TargetSettings
 from onnx_nets import chain, net, node, save
+from processes import ran
 from refusals import refused
 
 F = np.float32
@@ -413,9 +413,7 @@ import numpy as np, neon8
 with neon8.CutModel.open({str(whole.json)!r}) as model, model.session() as session:
     print(*session.run({{"x": np.zeros((1, 3, 8, 8), np.float32)}}))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = ran(sys.executable, "-c", code, check=True)
     assert done.stdout.split() == ["s", "places", "q"]
 
 

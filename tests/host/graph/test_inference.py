@@ -2,7 +2,6 @@
 """Constants: what is folded, and that a tiny file cannot ask for time or memory."""
 
 import itertools
-import subprocess
 import sys
 import textwrap
 
@@ -13,6 +12,7 @@ import pytest
 from neon8.errors import GraphError
 from neon8.graph.importer import load
 from onnx_nets import assert_same, net, node, save
+from processes import ran
 
 F = np.float32
 IMAGE = (1, 3, 6, 6)
@@ -128,13 +128,7 @@ def test_a_tiny_file_cannot_fill_the_memory(tmp_path):
         )
         paths.append(str(save(tmp_path, model, f"{maker}-{reader}.onnx")))
     script = textwrap.dedent(SCRIPT.format(memory=MEMORY, time=TIME))
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", script],
-        input="\n".join(paths),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(sys.executable, "-I", "-c", script, input="\n".join(paths))
     last = done.stdout.splitlines()[-1]
     assert (done.returncode, last) == (0, "done"), (last, done.stderr[-2000:])
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small files that ask for large tensors are refused before anything is allocated."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -13,6 +12,7 @@ from neon8.errors import GraphError
 from neon8.graph.importer import load
 from neon8.operators.opaque import opaque_nodes
 from onnx_nets import net, node, save
+from processes import ran
 from refusals import refused
 
 INT64 = 7
@@ -118,9 +118,7 @@ for path in {paths!r}:
     (node,) = opaque_nodes(load(path))
     print(node.name, node.reason)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = ran(sys.executable, "-c", code, check=True)
     said = done.stdout.splitlines()
     assert len(said) == len(makers)
     assert all("big needs a constant of shape" in line for line in said)

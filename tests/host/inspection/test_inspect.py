@@ -28,6 +28,7 @@ from neon8.inspection.describe import inspect_file as describe
 from neon8.machines import TARGETS
 from neon8.runtime import library
 from onnx_nets import chain, save
+from processes import ran
 from refusals import refused
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -40,12 +41,7 @@ def kernel_rows(*compiler):
     """The rows that kernels.inc has for it: macro, slot and variant, level."""
     macros = ("N8_GEMM", "N8_DEPTHWISE", "N8_WINOGRAD", "N8_PART")
     words = ("-E", "-P", "-x", "c", *(f"-D{name}={name}" for name in macros))
-    text = subprocess.run(
-        [*compiler, *words, ROOT / "runtime" / "kernels.inc"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    text = ran(*compiler, *words, ROOT / "runtime" / "kernels.inc", check=True).stdout
     found = re.findall(r"(N8_\w+)\((\w+), (\w+)(?:, (\w*),[^)]*)?\)", text)
     return [(macro, slot + variant, level) for macro, slot, level, variant in found]
 

@@ -3,13 +3,13 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
 from digits import split
+from processes import ran
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -33,13 +33,10 @@ def followed(page, folder, *, start, before="", changed=str):
     """
     blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     paths = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", f"set -eu\n{before}{changed(''.join(blocks))}"],
+    done = ran(
+        *("bash", "-c", f"set -eu\n{before}{changed(''.join(blocks))}"),
         cwd=folder,
         env={**os.environ, "PATH": paths, "PYTHONPATH": str(ROOT / "host")},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     quoted = re.findall(r"\n\n((?:    .*\n)+)", page[page.index(start) :])
