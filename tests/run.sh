@@ -164,6 +164,7 @@ elf() {
 }
 
 export CMAKE_BUILD_PARALLEL_LEVEL=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 # as two steps run at once
+unset PYTHONDONTWRITEBYTECODE # what starts hundreds of times is compiled once
 # One for each machine and C library.
 wheels="manylinux_2_17_x86_64 manylinux_2_17_armv7l musllinux_1_2_aarch64"
 step "compilers" env N8_EXTRA= cross/setup.sh

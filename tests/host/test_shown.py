@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public objects in a line, and as tables in a notebook."""
 
-import numpy as np
 import pytest
 
 import neon8
@@ -78,26 +77,3 @@ def test_long_tables_end_early():
     words = Page(text.as_html([text.Table("many", rows, ("n",))])).words
     assert words[-2:] == ["29", "... and 970 more"]
     assert len(words) == 33
-
-
-def test_a_long_table_stays_small():
-    rng = np.random.default_rng(0)
-    scale = neon8.TensorScale(
-        scale=0.1, zero_point=0, scheme="symmetric", threshold=(-1, 1), min=-1, max=1
-    )
-    table = neon8.ScaleTable(
-        model_name="<net>\n",
-        model_digest="",
-        method="mse",
-        scheme="auto",
-        samples=1,
-        engine="",
-        tensors={f"t{rng.integers(1 << 60)}": scale for _ in range(500)},
-    )
-    assert repr(table) == (
-        "ScaleTable(model=<net>\\n, method=mse, scheme=auto, samples=1, tensors=500, "
-        "layers=0)"
-    )
-    assert len(table._repr_html_()) < 5_000
-    layer = neon8.LayerScale(input="x", weight_scales=tuple(np.ones(512)))
-    assert repr(layer) == "LayerScale(input='x', groups=1, bits=8, reasons=())"
