@@ -240,7 +240,7 @@
 //   residual_places   the same from `residual`, N8_SLACK readable after the last. `residual` may be
 //                  `out`, with the places of that
 //   sums           plane p at sums + p * plane bytes, a tile at `tile` bytes from the one before;
-//                  16-byte aligned. Each output adds up to 576 * acc modulo 2^32, |acc''| < 2^25
+//                  16-byte aligned. Each output of (13) adds up to 576 * acc, |acc''| < 2^25
 //   channels       1 .. tile / 4
 //   bias, multiplier, slope   [channels rounded up to 4], 16-byte aligned; the slopes are finite,
 //                  or `slope` is NULL

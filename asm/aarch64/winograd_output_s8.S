@@ -16,7 +16,7 @@
 // the other two are computed.
 //
 // Bounds: sums wrap; what they add up to, times 1/9 modulo 2^32, is 64 * acc'' and below 2^31, and
-//   scvtf divides it by 64 before it rounds, to even (7). If results are small and the zero point is even,
+//   scvtf divides it by 64, or what lacks factors by 16 or 4, before it rounds, to even (7). If results are small and the zero point is even,
 //   both are added as part of `magic` ("Compilers" of docs/numerics.md), and the low 16 bits are the
 //   result. Else fcvtns saturates to 32 bits, everything after it to 16 and then 8; NaN becomes 0.
 // Registers: x0-x17, x19-x24; v31 factors, v30 the multipliers; all others as the lines below say.
@@ -41,7 +41,7 @@ high2      .req ptr0
 
         registers v, 27, qlo, magics
         registers v, 30, multipliers, factors
-        // factors: 4, 8, 1/9 modulo 2^32, 576
+        // factors: 4, 36, 1/9 modulo 2^32
 qhi     .req v25
 
         // Half of a vector at `from`, whose other half is on its way in `high`; and the insertion of that of an
@@ -62,32 +62,33 @@ qhi     .req v25
 .endm
 
         // Points 1, -1, infinity, 0, 2, -2 of a row or a column, in j0-j5, to the values at j3, j5,
-        // t and j0. The last product of j0 is that of the next call, p0 and p2. Meanwhile the next
-        // row is loaded into n0-n5; of l2 and l3, the last of this one, the high halves are missing.
+        // t and j0, the last two without a factor of 4. The last operation of j0 is that of the next
+        // call, p0 and p2. Meanwhile the next row is loaded into n0-n5; of l2 and l3, the last of this
+        // one, the high halves are missing.
 .macro  points  j0, j1, j2, j3, j4, j5, t, p0, p2, l2, l3, n0, n1, n2, n3, n4, n5
         add     v\t\().4s, v\j0\().4s, v\j1\().4s
         load_high \n0, low, high0
         sub     v\j0\().4s, v\j0\().4s, v\j1\().4s
         load    \n0, low, \l2, high1
-        sub     v\j1\().4s, v\j4\().4s, v\j5\().4s
+        add     v\j1\().4s, v\j4\().4s, v\j5\().4s
         load_high \n1, low, high1
-        add     v\j4\().4s, v\j4\().4s, v\j5\().4s
+        sub     v\j5\().4s, v\j4\().4s, v\j5\().4s
         load    \n1, low, \l3, high2
     .ifnb \p0
-        mla     v\p0\().4s, v\p2\().4s, factors.s[0]
+        sub     v\p0\().4s, v\p2\().4s, v\p0\().4s
     .endif
         load_high \n4, far_low, high2
-        add     v\j5\().4s, v\j1\().4s, v\j1\().4s
+        add     v\j5\().4s, v\j5\().4s, v\j5\().4s
         load    \n4, far_low, \n0, high0
-        add     v\j3\().4s, v\j3\().4s, v\t\().4s
+        mls     v\j3\().4s, v\t\().4s, factors.s[0]
         load_high \n5, far_low, high0
-        mla     v\t\().4s, v\j4\().4s, factors.s[0]
+        sub     v\t\().4s, v\j1\().4s, v\t\().4s
         load    \n5, far_low, \n1, high1
-        add     v\j5\().4s, v\j0\().4s, v\j5\().4s
+        add     v\j2\().4s, v\j2\().4s, v\j5\().4s
         load_high \n2, low, high1
-        add     v\j3\().4s, v\j3\().4s, v\j4\().4s
+        mls     v\j5\().4s, v\j0\().4s, factors.s[0]
         load    \n2, low, \n4, high2
-        mla     v\j0\().4s, v\j1\().4s, factors.s[1]
+        add     v\j3\().4s, v\j3\().4s, v\j1\().4s
         load_high \n3, low, high2
         load    \n3, low, \n5, high0
 .endm
@@ -167,12 +168,13 @@ qhi     .req v25
     .endif
 .endm
 
-        // Two lines of four pixels from 64 * 576 * acc'' to bytes, in a0 and b0, and the store of those in p and
-        // q, the first of which is at \at.
-.macro  round8  p, q, at, a0, a1, a2, a3, b0, b1, b2, b3
+        // Two lines of four pixels from 576 * acc'' to bytes, in a0 and b0, and the store of those in p and
+        // q, the first of which is at \at. bits: of 64 * acc'', which pixels 2 and 3 lack two more of.
+.macro  round8  bits, p, q, at, a0, a1, a2, a3, b0, b1, b2, b3
         .set    n8_at, 0
         both    mul, factors.s[2], \p, \q, \at, \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3
-        both    scvtf, #6, \p, \q, \at, \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3
+        both    scvtf, "#\bits", \p, \q, \at, \a0, \a1, \b0, \b1
+        both    scvtf, "#\bits - 2", \p, \q, \at, \a2, \a3, \b2, \b3
         both    fmul, multipliers.4s, \p, \q, \at, \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3
         cbnz    adjusts, 6f
         both    fadd, magics.4s, , , , \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3
@@ -209,13 +211,11 @@ func    n8_winograd_output_s8_neon
         ldp     channels, bias, [args, #N8_OFF_WO_CHANNELS]
         ldp     multiplier, slope, [args, #N8_OFF_WO_MULTIPLIER]
         movi    factors.4s, #4
-        mov     w19, #8
+        mov     w19, #36
         mov     factors.s[1], w19
         mov     w19, #0x8e39
         movk    w19, #0x38e3, lsl #16
         mov     factors.s[2], w19
-        mov     w19, #576
-        mov     factors.s[3], w19
         ldp     w13, w14, [args, #N8_OFF_WO_ZERO_POINT]
         ldp     w15, w16, [args, #N8_OFF_WO_HI]
         mov     w2, #0x4b400000
@@ -269,7 +269,7 @@ func    n8_winograd_output_s8_neon
         load    3, low, 5, high0
         ldr     q12, [bias]
         ldr     ptr1, [args, #N8_OFF_WO_TILE]
-        mla     v0.4s, v12.4s, factors.s[3]     // at the point (1, 1) it adds to every output
+        mla     v0.4s, v12.4s, factors.s[1]     // at the point (1, 1) it adds to every output
         add     tile_sums, tile_sums, ptr1
         points  0, 1, 2, 3, 4, 5, 12, , , 2, 3, 6, 7, 8, 9, 10, 11
         points  6, 7, 8, 9, 10, 11, 16, 0, 2, 8, 9, 1, 4, 13, 14, 15, 2
@@ -282,15 +282,15 @@ func    n8_winograd_output_s8_neon
         points  5, 11, 2, 8, 13, 17, 23, 3, 14
         points  12, 16, 20, 24, 28, 29, 21, 5, 2
         points  0, 6, 1, 7, 4, 10, 19, 12, 20
-        mla     v0.4s, v1.4s, factors.s[0]
+        sub     v0.4s, v1.4s, v0.4s
 
         //   v18 v8  v24 v7     the pixels of the tile
         //   v26 v17 v29 v10
         //   v15 v23 v21 v19
         //   v3  v5  v12 v0
         dup     magics.4s, w2
-        round8  , , , 18, 8, 24, 7, 26, 17, 29, 10
-        round8  18, 26, 0, 15, 23, 21, 19, 3, 5, 12, 0
+        round8  6, , , , 18, 8, 24, 7, 26, 17, 29, 10
+        round8  4, 18, 26, 0, 15, 23, 21, 19, 3, 5, 12, 0
         .set    n8_at, 0
     .rept   24
         store   15, 3, 64

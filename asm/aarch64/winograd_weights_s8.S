@@ -5,22 +5,22 @@
 //   void n8_winograd_weights_s8_neon(int16_t *out, size_t plane, const int8_t *in, size_t depth,
 //                                    size_t width, size_t pair);
 //
-// The two points of the three columns first, but for their common factor c of -4, 6 or 1, then the six
-// points of both rows side by side, with it. The Cortex-A53 stores 64 bits beside a vector operation,
-// and loads two times 64 in a cycle, of which half comes by a general register: planes 6 to 11 of a
-// channel of the input are stored beside the first operations of the next one, whose taps are
-// loaded before.
-// Bounds: |U| <= 128 * 144; what is between wraps.
+// The two points of the three columns first, then the six points of both rows side by side. The
+// Cortex-A53 stores 64 bits beside a vector operation, and loads two times 64 in a cycle, of which
+// half comes by a general register: planes 6 to 11 of a channel of the input are stored beside the
+// first operations of the next one, whose taps are loaded before.
+// Bounds: |U| <= 128 * 49.
 // Registers: x0 what is next; x1 plane; x2 in; x3 depth; x4 width; x5 pair; x6, x7 where the halves
 //   of the next plane go; x8-x12 taps on their way; v0-v5 the taps; v22-v27 planes 0 to 5; v8-v13
-//   planes 6 to 11; v16-v18 and v19-v21 the rows; v6, v7, v14 what is between; v15 factors.
+//   planes 6 to 11; v16-v18 and v19-v21 the rows; v6, v7, v14 what is between; v15, v28 factors.
 // Stack: d8 to d15. runtime/conv proves what kernel.h demands.
 #include "asm.h"
 
         registers x, 0, next, plane, in, depth, width, pair, low, high
         registers v, 0, g0, g2, g02, g1, g22, g12
         // g0: taps 0 and 1 of the first row, g02: tap 2
-factors .req v15                // -4, 6, 4, 2 and 1 times c
+        registers v, 28, six
+factors .req v15                // 6 and 4
 
 .macro  lower   value
         st1     {v\value\().8b}, [low], plane
@@ -63,14 +63,14 @@ factors .req v15                // -4, 6, 4, 2 and 1 times c
         both    saddw2, v17.8h, v17.8h, g1.16b
 .endm
 
-        // At infinity and 0: g2 and g0.
+        // At infinity and 0: 6 g2 and 6 g0.
 .macro  ends
-        both    sxtl, v18.8h, g22.8b
-        both    sxtl, v21.8h, g02.8b
-        both    sxtl, v19.8h, g0.8b
-        both    sxtl, v16.8h, g2.8b
-        both    sxtl2, v17.8h, g2.16b
-        both    sxtl2, v20.8h, g0.16b
+        both    smull, v18.8h, g22.8b, six.8b
+        both    smull, v21.8h, g02.8b, six.8b
+        both    smull, v19.8h, g0.8b, six.8b
+        both    smull, v16.8h, g2.8b, six.8b
+        both    smull2, v17.8h, g2.16b, six.16b
+        both    smull2, v20.8h, g0.16b, six.16b
     .rept   3
         both
     .endr
@@ -81,18 +81,18 @@ factors .req v15                // -4, 6, 4, 2 and 1 times c
         both    sshll2, v17.8h, g2.16b, #2
         both    sshll, v18.8h, g22.8b, #2
         both    sshll, v14.8h, g12.8b, #1
-        both    saddw2, v17.8h, v17.8h, g0.16b
-        both    saddw, v18.8h, v18.8h, g02.8b
         both    sshll, v16.8h, g2.8b, #2
-        both    sshll2, v7.8h, g1.16b, #1
-        both    sub, v21.8h, v18.8h, v14.8h
+        both    sshll, v6.8h, g1.8b, #1
+        both    saddw, v18.8h, v18.8h, g02.8b
+        both    saddw2, v17.8h, v17.8h, g0.16b
         both    saddw, v16.8h, v16.8h, g0.8b
+        both    sshll2, v7.8h, g1.16b, #1
+        sub     v21.8h, v18.8h, v14.8h
         add     v18.8h, v18.8h, v14.8h
-        sshll   v6.8h, g1.8b, #1
-        sub     v20.8h, v17.8h, v7.8h
-        add     v17.8h, v17.8h, v7.8h
         sub     v19.8h, v16.8h, v6.8h
         add     v16.8h, v16.8h, v6.8h
+        sub     v20.8h, v17.8h, v7.8h
+        add     v17.8h, v17.8h, v7.8h
 .endm
 
 func    n8_winograd_weights_s8_neon
@@ -102,20 +102,11 @@ func    n8_winograd_weights_s8_neon
         add     low, next, plane, lsl #1
         add     low, low, plane, lsl #2
         add     high, low, #8
-        mov     w8, #1
-        mov     w9, #6
-        cmp     pair, #1
-        csel    w8, w9, w8, eq
-        mov     w9, #-4
-        csel    w8, w9, w8, lo
-        mov     x9, #0xfffc
-        movk    x9, #6, lsl #16
-        movk    x9, #4, lsl #32
-        movk    x9, #2, lsl #48
-        dup     v6.8h, w8
-        fmov    d15, x9
-        mul     factors.8h, factors.8h, v6.8h
-        mov     factors.h[4], w8
+        movi    six.16b, #6
+        mov     w8, #6
+        mov     factors.h[0], w8
+        mov     w8, #4
+        mov     factors.h[1], w8
         ldr     x8, [in, #8]
         ldr     x9, [in, #56]
         ldr     x10, [in, #32]
@@ -128,6 +119,8 @@ func    n8_winograd_weights_s8_neon
         mov     g0.d[1], x8
         mov     g2.d[1], x9
         mov     g1.d[1], x10
+        add     in, in, #72
+        sub     depth, depth, #1
 
         // All channels of the input. Before the first one, planes are stored that nothing is known
         // of, to where the right ones follow; after the last one it is loaded once more.
@@ -143,52 +136,47 @@ func    n8_winograd_weights_s8_neon
 .Ltwos: .set    n8_at, 12
         twos
 .Lrows:
-        both    mul, v24.8h, v18.8h, factors.h[1]
         both    add, v7.8h, v19.8h, v21.8h
         both    add, v6.8h, v16.8h, v18.8h
-        mul     v25.8h, v16.8h, factors.h[1]
-        subs    depth, depth, #1
-        mul     v9.8h, v19.8h, factors.h[1]
-        add     x12, in, #72
-        add     v26.8h, v7.8h, v20.8h
-        csel    in, x12, in, ne
-        add     v22.8h, v6.8h, v17.8h
+        both    mul, v24.8h, v18.8h, factors.h[0]
+        mul     v25.8h, v16.8h, factors.h[0]
         ldr     x11, [in, #40]
-        sub     v23.8h, v6.8h, v17.8h
+        add     v26.8h, v7.8h, v20.8h
+        add     high, next, #8
+        add     v22.8h, v6.8h, v17.8h
         ldr     x8, [in, #8]
-        sub     v27.8h, v7.8h, v20.8h
-        mov     low, next
         ldr     d0, [in]
-        mul     v22.8h, v22.8h, factors.h[0]
+        mov     low, next
+        .set    n8_at, 0
+        sub     v23.8h, v6.8h, v17.8h
         ldr     x9, [in, #56]
-        mul     v23.8h, v23.8h, factors.h[0]
-        ldr     x10, [in, #32]
+        both    sub, v27.8h, v7.8h, v20.8h
         ldr     d1, [in, #48]
         fmov    d5, x11
-        mul     v26.8h, v26.8h, factors.h[0]
-        add     high, next, #8
-        mul     v27.8h, v27.8h, factors.h[0]
-        add     next, next, width
-        .set    n8_at, 0
-        both    mul, v16.8h, v16.8h, factors.h[4]
+        both    mla, v16.8h, v18.8h, factors.h[1]
+        both    mul, v8.8h, v21.8h, factors.h[0]
+        both    mul, v9.8h, v19.8h, factors.h[0]
+        mla     v19.8h, v21.8h, factors.h[1]
+        ldr     x10, [in, #32]
         ldr     d3, [in, #24]
         mov     g0.d[1], x8
-        both    mul, v19.8h, v19.8h, factors.h[4]
-        both    mul, v17.8h, v17.8h, factors.h[3]
+        both    add, v17.8h, v17.8h, v17.8h
+        both    add, v20.8h, v20.8h, v20.8h
         ldr     d2, [in, #16]
         mov     g2.d[1], x9
-        both    mul, v20.8h, v20.8h, factors.h[3]
-        both    mla, v16.8h, v18.8h, factors.h[2]
-        ldr     d4, [in, #64]
-        mov     g1.d[1], x10
-        both    mla, v19.8h, v21.8h, factors.h[2]
-        both    mul, v8.8h, v21.8h, factors.h[1]
         both    add, v10.8h, v16.8h, v17.8h
         both    sub, v11.8h, v16.8h, v17.8h
+        ldr     d4, [in, #64]
+        mov     g1.d[1], x10
         both    add, v12.8h, v19.8h, v20.8h
         both    sub, v13.8h, v19.8h, v20.8h
+        subs    depth, depth, #1
+        add     x12, in, #72
         both
-        b.ne    .Lnext
+        csel    in, x12, in, hi
+        both
+        add     next, next, width
+        b.hs    .Lnext
 
     .rept   12
         both

@@ -62,14 +62,14 @@ residual_zp .req d11
         vld1.32 {q\t2}, [far :128], plane
 .endm
 
-// The two columns of a row, to a and b.
+// The two columns of a row, to a and b; columns 2 and 3, and lines, without a factor of 4.
 .macro  pair02  a, b, t0, t1, t2
         vadd.i32 q\t0, q\b, q\t0
         vadd.i32 q\t1, q\t1, q\t2
-        vadd.i32 q\a, q\a, q\t0
-        vshl.i32 q\t2, q\t1, #2
+        vshl.i32 q\t2, q\t0, #2
         vadd.i32 q\a, q\a, q\t1
-        vadd.i32 q\b, q\t0, q\t2
+        vsub.i32 q\b, q\t1, q\t0
+        vsub.i32 q\a, q\a, q\t2
 .endm
 
 .macro  pair13  a, b, t0, t1, t2
@@ -77,9 +77,9 @@ residual_zp .req d11
         vsub.i32 q\a, q\t1, q\t2
         vadd.i32 q\a, q\a, q\a
         vadd.i32 q\b, q\b, q\a
-        vadd.i32 q\a, q\a, q\t0
-        vshl.i32 q\b, q\b, #2
-        vadd.i32 q\b, q\b, q\t0
+        vsub.i32 q\b, q\b, q\t0
+        vshl.i32 q\t0, q\t0, #2
+        vsub.i32 q\a, q\a, q\t0
 .endm
 
 // Two columns of the six rows: q14, q0, q1, q8, q2, q10 and q15, q3, q4, q9, q5, q11. A row is
@@ -137,13 +137,15 @@ residual_zp .req d11
         vst1.32 {\value}, [low]
 .endm
 
-// Four pixels of two lines: requantizes 576 * acc'' and stores it.
-.macro  pixels  a, b, c, d
+// Four pixels of two lines: requantizes 576 * acc'' and stores it. bits: of 64 * acc'', which b and d lack
+// two more of.
+.macro  pixels  bits, a, b, c, d
         vmul.i32 q8, \a, ninth
         vmul.i32 q9, \b, ninth
         vmul.i32 q10, \c, ninth
         vmul.i32 q11, \d, ninth
-        each    vcvt.f32.s32, #6, q8, q9, q10, q11
+        each    vcvt.f32.s32, #\bits, q8, q10
+        each    vcvt.f32.s32, #\bits - 2, q9, q11
         each    vmul.f32, multipliers, q8, q9, q10, q11
         orrs    low, residual, slope
         blne    .Ladjust
@@ -192,9 +194,9 @@ func    n8_winograd_output_s8_neon
         addne   slope, slope, ptr, lsl #2
         vld1.32 {q0}, [low :128]
         vld1.32 {q1}, [far :128]
-        vshl.i32 q2, q0, #9
-        vshl.i32 q0, q0, #6
-        vadd.i32 q0, q0, q2                     // 576 times the bias
+        vshl.i32 q2, q0, #5
+        vshl.i32 q0, q0, #2
+        vadd.i32 q0, q0, q2                     // 36 times the bias
         vstr    d0, [sp, #BIAS]
         vstr    d1, [sp, #BIAS + 8]
         vstr    d2, [sp, #MULTIPLIERS]
@@ -266,25 +268,28 @@ func    n8_winograd_output_s8_neon
         vadd.i32 q3, q5, q11
         vsub.i32 q2, q2, q10
         vsub.i32 q5, q5, q11
-        vadd.i32 q8, q8, q12
-        vadd.i32 q9, q9, q13
+        vadd.i32 q8, q8, q0
+        vadd.i32 q9, q9, q3
         vadd.i32 q2, q2, q2
         vadd.i32 q5, q5, q5
-        vadd.i32 q8, q8, q0                     // line 0
-        vadd.i32 q9, q9, q3
+        vshl.i32 q10, q12, #2
+        vshl.i32 q11, q13, #2
+        vsub.i32 q12, q0, q12                   // line 2
+        vsub.i32 q13, q3, q13
+        vsub.i32 q8, q8, q10                    // line 0
+        vsub.i32 q9, q9, q11
         vadd.i32 q1, q1, q2
         vadd.i32 q4, q4, q5
-        vadd.i32 q10, q14, q2                   // line 1
-        vadd.i32 q11, q15, q5
-        each    vshl.i32, #2, q0, q3, q1, q4
-        vadd.i32 q12, q12, q0                   // line 2
-        vadd.i32 q13, q13, q3
-        vadd.i32 q14, q14, q1                   // line 3
-        vadd.i32 q15, q15, q4
+        vshl.i32 q10, q14, #2
+        vshl.i32 q11, q15, #2
+        vsub.i32 q14, q1, q14                   // line 3
+        vsub.i32 q15, q4, q15
+        vsub.i32 q10, q2, q10                   // line 1
+        vsub.i32 q11, q5, q11
         vldm    sp, {d0-d11}
         str     lr, [sp, #LINK]
-        pixels  q8, q9, q10, q11
-        pixels  q12, q13, q14, q15
+        pixels  6, q8, q9, q10, q11
+        pixels  4, q12, q13, q14, q15
         ldr     pc, [sp, #LINK]
 
         // Four pixels: the residual (6) and the slope (5b), if there are any.

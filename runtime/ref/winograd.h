@@ -32,14 +32,14 @@ static inline void n8_winograd_input(int32_t *v, const int32_t *d, size_t step) 
     v[5] = d4 - d2 - 2 * (d3 - d1);
 }
 
-// From 6 sums to 4 outputs, modulo 2^32.
+// From 6 sums to 4 outputs, modulo 2^32, of which the last two lack a factor of 4.
 static inline void n8_winograd_output(uint32_t *y, size_t step, const uint32_t *m) {
     const uint32_t s1 = m[0] + m[1], d1 = m[0] - m[1];
     const uint32_t s2 = m[4] + m[5], d2 = m[4] - m[5];
-    y[0] = m[3] + s1 + s2;
-    y[step] = d1 + 2 * d2;
-    y[2 * step] = s1 + 4 * s2;
-    y[3 * step] = d1 + 8 * d2 + 4 * m[2];
+    y[0] = m[3] + s2 - 4 * s1;
+    y[step] = 2 * d2 - 4 * d1;
+    y[2 * step] = s2 - s1;
+    y[3 * step] = 2 * d2 - d1 + m[2];
 }
 
 #endif // N8_REF_WINOGRAD_H

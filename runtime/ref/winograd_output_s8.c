@@ -5,7 +5,8 @@
 enum {
     SIDE = N8_WINOGRAD_SIDE,
     OUT = N8_WINOGRAD_OUT,
-    FACTOR = 576, // of what the planes add up to
+    BIAS = 576 / 16, // the factor of outputs, without that of the point (1, 1)
+    BITS = 6,        // 64 acc'' is what a ninth of outputs is
 };
 #define NINTH UINT32_C(0x38e38e39) // modulo 2^32
 
@@ -19,13 +20,15 @@ static void sums_of(const struct n8_winograd_output_args *args, size_t t, size_t
             m[i] = ((const uint32_t *)(const void *)(at + t * args->tile))[n];
         }
         if (j == 0) // what is added to the point (1, 1) is added to every output
-            m[0] += (uint32_t)args->bias[n] * FACTOR;
+            m[0] += (uint32_t)args->bias[n] * BIAS;
         n8_winograd_output(rows + j, SIDE, m);
     }
     for (size_t i = 0; i < OUT; i++)
         n8_winograd_output(y + i * OUT, 1, rows + i * SIDE);
-    for (size_t i = 0; i < OUT * OUT; i++)
-        acc[i] = (int32_t)(y[i] * NINTH) >> 6;
+    for (size_t i = 0; i < OUT * OUT; i++) {
+        const int lacking = (i / OUT >= 2 ? 2 : 0) + (i % OUT >= 2 ? 2 : 0);
+        acc[i] = (int32_t)(y[i] * NINTH) >> (BITS - lacking);
+    }
 }
 
 void n8_winograd_output_s8_c(const struct n8_winograd_output_args *args) {

@@ -22,17 +22,13 @@ static inline void store(int16_t *to, lanes values) {
     memcpy(to, &values, sizeof values);
 }
 
-// One direction of the transform from 3 taps, times 24, at two points: |u| <= 12 |g| at most.
+// One direction of the transform from 3 taps at two points: |u| <= 7 |g| at most.
 static inline void transform(lanes u[2], size_t pair, lanes g0, lanes g1, lanes g2) {
-    if (pair == 0) {
-        const lanes ends = -4 * (g0 + g2), middle = 4 * g1;
-        u[0] = ends - middle;
-        u[1] = ends + middle;
-    } else if (pair == 1) {
+    if (pair == 1) {
         u[0] = 6 * g2;
         u[1] = 6 * g0;
     } else {
-        const lanes ends = g0 + 4 * g2, middle = 2 * g1;
+        const lanes ends = pair == 0 ? g0 + g2 : g0 + 4 * g2, middle = pair == 0 ? g1 : 2 * g1;
         u[0] = ends + middle;
         u[1] = ends - middle;
     }

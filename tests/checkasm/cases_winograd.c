@@ -9,7 +9,7 @@
 enum { ALIGNED = 16, PLANES = 36, OUTPUTS = 16, FACTOR = 576 };
 
 void cases_n8_winograd_gemm_fn(struct context *context) {
-    enum { CASES = 300, LARGEST_IN = INT16_MAX, LARGEST_WEIGHT = 128 * 144 };
+    enum { CASES = 300, LARGEST_IN = INT16_MAX, LARGEST_WEIGHT = 128 * 49 };
     struct rng *rng = &context->rng;
     const size_t panel = context->kernel->geometry.panel, width = panel == 0 ? 8 : panel; // C: any
     for (int step = 0; step <= CASES; step++) {
@@ -96,8 +96,8 @@ void cases_n8_winograd_weights_fn(struct context *context) {
 }
 
 // Sums whose outputs are multiples of 64 modulo 2^32 are what every acc'' gives; small multiples of
-// 576 give small ones, and ties with them: 22 * 22 of 3 at most.
-enum { TIES_REACH = 3 * 22 * 22 };
+// 576 give small ones, and ties with them: 28 * 28 of 3 at most.
+enum { TIES_REACH = 3 * 28 * 28 };
 
 static void fill_sums(struct rng *rng, int pattern, int32_t *sums, size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -134,8 +134,8 @@ void cases_n8_winograd_output_fn(struct context *context) {
         const bool small = rng_below(rng, 2), leaky = !small && rng_below(rng, 2);
         const float added = small && adds ? data_residual_scale(rng, pattern, &residual_scale) : 0;
         for (size_t n = 0; small && n < padded; n++)
-            data_small(rng, pattern, &bias[n], &multiplier[n], 1 << 26,
-                       pattern == DATA_TIES ? TIES_REACH : 1 << 25, added);
+            data_small(rng, pattern, &bias[n], &multiplier[n], 1 << 30,
+                       pattern == DATA_TIES ? TIES_REACH : 1 << 29, added);
         int8_t *out = guard_place(rng, REGION_OUT, out_size + (in_place ? N8_SLACK : 0));
         int8_t *residual = guard_place(rng, REGION_RESIDUAL, out_size + N8_SLACK);
         rng_bytes(rng, residual, out_size + N8_SLACK);
