@@ -83,6 +83,14 @@ kind_then .req x6           // as it begins
         mova    z3.s, p5/m, za3h.s[slice_w, 0]
 .endm
 
+// Its floats, multiplied by others or added to them.
+.macro  row_by  op, a, b, c, d
+        \op    z0.s, z0.s, \a\().s
+        \op    z1.s, z1.s, \b\().s
+        \op    z2.s, z2.s, \c\().s
+        \op    z3.s, z3.s, \d\().s
+.endm
+
 // On to the next pixel, or out of a loop over those of a block.
 .macro  next_row again
         add     slice, slice, #1
@@ -344,10 +352,7 @@ func    n8_igemm_s8_s8_sme, SME
         .irp    v, z0.s, z1.s, z2.s, z3.s
         scvtf   \v, p5/m, \v
         .endr
-        fmul    z0.s, z0.s, z20.s
-        fmul    z1.s, z1.s, z21.s
-        fmul    z2.s, z2.s, z22.s
-        fmul    z3.s, z3.s, z23.s
+        row_by  fmul, z20, z21, z22, z23
         tbnz    kind, #IS_REAL, 8f
         tbz     kind, #IS_ADD, 7f
         ld1sb   {z4.s}, p1/z, [ptr]
@@ -359,10 +364,7 @@ func    n8_igemm_s8_s8_sme, SME
         scvtf   \v, p5/m, \v
         fmul    \v, \v, z11.s
         .endr
-        fadd    z0.s, z0.s, z4.s
-        fadd    z1.s, z1.s, z5.s
-        fadd    z2.s, z2.s, z6.s
-        fadd    z3.s, z3.s, z7.s
+        row_by  fadd, z4, z5, z6, z7
         add     ptr, ptr, residual_stride
 7:      cbz     temp, 7f
         leaky_words z0, z28
@@ -383,10 +385,7 @@ func    n8_igemm_s8_s8_sme, SME
         next_row 6b
         b       .Lstored_sme
 
-8:      fadd    z0.s, z0.s, z24.s
-        fadd    z1.s, z1.s, z25.s
-        fadd    z2.s, z2.s, z26.s
-        fadd    z3.s, z3.s, z27.s
+8:      row_by  fadd, z24, z25, z26, z27
 9:      st1w    {z0.s}, p1, [out]
         st1w    {z1.s}, p2, [out, #1, mul vl]
         st1w    {z2.s}, p3, [out, #2, mul vl]
