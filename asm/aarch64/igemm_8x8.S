@@ -2096,8 +2096,8 @@ other   s8_s32, dotprod, DOTPROD, WORDS
 other   s8_f32, dotprod, DOTPROD, FLOATS
 other   s8_s8, dotprod, DOTPROD, ORDERED, _a55
 other   s8_s8_add, dotprod, DOTPROD, ORDERED | ADD, _a55
-other   s8_s8, dotprod, DOTPROD, ORDERED | SEVEN, _7x8_a55
-other   s8_s8_add, dotprod, DOTPROD, ORDERED | SEVEN | ADD, _7x8_a55
+other   s8_s8, dotprod, DOTPROD, ORDERED | SEVEN, _a55_7x8
+other   s8_s8_add, dotprod, DOTPROD, ORDERED | SEVEN | ADD, _a55_7x8
 other   s8_s32, dotprod, DOTPROD, ORDERED | WORDS, _a55
 other   s8_f32, dotprod, DOTPROD, ORDERED | FLOATS, _a55
 igemm   dotprod_winograd, DOTPROD, winograd, sums_winograd_dotprod, sums_winograd_dotprod_a55

@@ -95,14 +95,14 @@ def kernels() -> list[str]:
     return sorted(kernel.removeprefix("n8_") for kernel in found)
 
 
-GEMM = re.compile(r"n8_igemm_s8_(?:s8_add|s8|s32|f32)_(\w+?)(?:_7x8)?(?:_a5[35])?")
+GEMM = re.compile(r"n8_igemm_s8_(?:s8_add|s8|s32|f32)_(\w+?)(?:_a5[35]\w*)?")
 
 
 def code_of(kernel: str) -> str:
     """The function that has its code.
 
-    Kernels of implicit GEMM that store other results, or are ordered for a core, share
-    that of the one that does neither.
+    Kernels of implicit GEMM that store other results, or whose variant names a core
+    (kernels.inc), share that of the one that does neither.
     """
     found = GEMM.fullmatch(kernel)
     return f"n8_igemm_s8_s8_{found[1]}" if found else kernel
