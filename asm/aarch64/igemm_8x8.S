@@ -93,17 +93,6 @@ kind    .req w6                 // of a kernel as it begins
         sqxtn2  v28.16b, v30.8h
 .endm
 
-.macro  first_sums
-        ldp     q16, q17, [sp, #BIAS]
-        ldp     q18, q19, [sp, #BIAS]
-        ldp     q20, q21, [sp, #BIAS]
-        ldp     q22, q23, [sp, #BIAS]
-        ldp     q24, q25, [sp, #BIAS]
-        ldp     q26, q27, [sp, #BIAS]
-        ldp     q28, q29, [sp, #BIAS]
-        ldp     q30, q31, [sp, #BIAS]
-.endm
-
 .macro  add_zero_point by
         each    sqadd, \by\().8h, v16.8h, v18.8h, v20.8h, v22.8h, v24.8h, v26.8h, v28.8h, v30.8h
 .endm
@@ -504,16 +493,23 @@ whole   .req x17                // the bytes of a tap that make up 16 each
 // begins: `after` is the 8 pixels that it needs, or more than there are where a panel has none such;
 // upper and by16 are the arrays of (5d) then. Its sums, too, take few branches.
 .macro  sums_dotprod
+        mov     ptr0, #0x406
+        mov     ptr1, #0x400
+        and     ptr0, ptr0, x28         // zero_point
         ands    whole, depth, #-16
-        mov     after, #-1
         ccmp    channels, #8, #0, ne
-        b.lo    9f
-        tst     zero_point, #6
+        mov     after, #-1
+        ccmp    ptr0, ptr1, #0, hs
         b.ne    9f
-        tbz     zero_point, #10, 9f
         mov     after, tile
         fuse_by by16, upper
-9:      first_sums
+        // Half of them by each kind of pipe.
+9:      ldp     q16, q17, [sp, #BIAS]
+        ldp     q18, q19, [sp, #BIAS]
+        ldp     q20, q21, [sp, #BIAS]
+        ldp     q22, q23, [sp, #BIAS]
+        fill    mov, v16.16b, v24.16b, v26.16b, v28.16b, v30.16b
+        fill    mov, v17.16b, v25.16b, v27.16b, v29.16b, v31.16b
 10:     mov     left, #0
         cbz     whole, 2f
         cmp     pixels, #4
@@ -549,7 +545,14 @@ whole   .req x17                // the bytes of a tap that make up 16 each
         st1     {v24.d}[1], [out], out_stride
         st1     {v28.8b}, [out], out_stride
         st1     {v28.d}[1], [out], out_stride
-        first_sums
+        ldp     q16, q17, [sp, #BIAS]
+        ldp     q18, q19, [sp, #BIAS]
+        ldp     q20, q21, [sp, #BIAS]
+        ldp     q22, q23, [sp, #BIAS]
+        ldp     q24, q25, [sp, #BIAS]
+        ldp     q26, q27, [sp, #BIAS]
+        ldp     q28, q29, [sp, #BIAS]
+        ldp     q30, q31, [sp, #BIAS]
         mov     weights, panel
         mov     taps_left, taps
         mov     left, #0

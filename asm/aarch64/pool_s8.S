@@ -15,7 +15,7 @@
 //   hold 255 * taps by the caller's word. Exactly `channels` are written.
 // Registers: below, of which `args` becomes left; v0-v2 zero point, lo, hi; v3 multiplier, v4 - taps
 //   * in_zero_point, v5 and v20 taps, v6-v7 int16 sums, v16-v19 int32 sums. maxpool: v3-v4 and v5-v6
-//   a tap, v16-v17 results.
+//   a tap, v16-v17 results of every other tap, v18-v19 of the others.
 // Stack: none.
 #include "asm.h"
 #include "kernel.h"
@@ -56,7 +56,7 @@ func    n8_maxpool_s8_neon
         // before the first stands what is odd, or lo.
 1:      add     half, channel, #16
         mov     next, rows
-        fill    mov, v1.16b, v5.16b, v6.16b, v16.16b, v17.16b
+        fill    mov, v1.16b, v5.16b, v6.16b, v16.16b, v17.16b, v18.16b, v19.16b
         tbz     taps, #0, 2f
         ldr     ptr, [next], #8
         ldr     q5, [ptr, channel]
@@ -64,8 +64,8 @@ func    n8_maxpool_s8_neon
 2:      ands    left, taps, #-2
         b.eq    4f
 3:      ldp     ptr, ptr2, [next], #16
-        smax    v16.16b, v16.16b, v5.16b
-        smax    v17.16b, v17.16b, v6.16b
+        smax    v18.16b, v18.16b, v5.16b
+        smax    v19.16b, v19.16b, v6.16b
         ldr     q3, [ptr, channel]
         ldr     q4, [ptr, half]
         ldr     q5, [ptr2, channel]
@@ -76,6 +76,8 @@ func    n8_maxpool_s8_neon
         b.ne    3b
 4:      smax    v16.16b, v16.16b, v5.16b
         smax    v17.16b, v17.16b, v6.16b
+        smax    v16.16b, v16.16b, v18.16b
+        smax    v17.16b, v17.16b, v19.16b
         smin    v16.16b, v16.16b, v2.16b
         smin    v17.16b, v17.16b, v2.16b
         add     channel, channel, #32

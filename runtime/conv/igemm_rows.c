@@ -136,6 +136,32 @@ static inline __attribute__((always_inline)) void copy_pixels(int8_t *restrict t
     }
 }
 
+typedef uint8_t bytes __attribute__((vector_size(16)));
+#ifdef __clang__
+#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define MIX(a, b, ...) __builtin_shuffle(a, b, (bytes){__VA_ARGS__})
+#endif
+
+// The same of the usual stride and number of channels: four pixels are two registers.
+static void copy_three_channels(int8_t *restrict to, const int8_t *restrict from, size_t count) {
+    enum { CHANNELS = 3, FOUR = 2 * sizeof(bytes) / N8_PIXEL };
+    for (; count >= PIXELS; count -= PIXELS, from += PIXELS * N8_PIXEL, to += PIXELS * CHANNELS) {
+        bytes a, b, c, d;
+        memcpy(&a, from, sizeof a);
+        memcpy(&b, from + sizeof a, sizeof b);
+        memcpy(&c, from + FOUR * N8_PIXEL, sizeof c);
+        memcpy(&d, from + FOUR * N8_PIXEL + sizeof c, sizeof d);
+        a = MIX(a, b, 0, 1, 2, 8, 9, 10, 16, 17, 18, 24, 25, 26, 26, 26, 26, 26);
+        c = MIX(c, d, 0, 1, 2, 8, 9, 10, 16, 17, 18, 24, 25, 26, 26, 26, 26, 26);
+        memcpy(to, &a, sizeof a);
+        memcpy(to + FOUR * CHANNELS, &c, sizeof c);
+    }
+    for (; count > 0; count--, from += N8_PIXEL, to += CHANNELS) {
+        memcpy(to, from, CHANNELS + 1);
+    }
+}
+
 // Row y of the image as a line: what windows see of it, padding at both ends included.
 static void make_line(const struct n8_igemm_rows *it, const int8_t *image, int64_t y, int8_t *to) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
@@ -151,8 +177,12 @@ static void make_line(const struct n8_igemm_rows *it, const int8_t *image, int64
         return;
     }
     const int8_t *from = image + n8_strides(stride, y * s->in_width);
-    // The usual distance and size as constants, for speed; nothing depends on it.
-    if (stride == N8_PIXEL && channels == 3) {
+    // The usual distance and size as constants, for speed; nothing depends on it. GCC knows no
+    // permutation of bytes on ARMv7.
+    const bool usual = stride == N8_PIXEL && channels == 3;
+    if (usual && sizeof(piece) == sizeof(bytes)) {
+        copy_three_channels(to, from, inside);
+    } else if (usual) {
         copy_pixels(to, from, inside, N8_PIXEL, 3, 4);
     } else {
         copy_pixels(to, from, inside, stride, channels, 8);
