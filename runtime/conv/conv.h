@@ -169,7 +169,7 @@ enum { N8_SMALL_SUM = 1 << 22, N8_SMALL_RESULT = 32638 };
 
 // What is small (kernel.h) where neither sums nor results go beyond these.
 static inline int32_t n8_small(uint64_t sum, double result) {
-    return (result < N8_SMALL_RESULT ? N8_SMALL_RESULTS : 0) |
+    return (result < (double)N8_SMALL_RESULT ? N8_SMALL_RESULTS : 0) |
            (sum < N8_SMALL_SUM ? N8_SMALL_SUMS : 0);
 }
 
