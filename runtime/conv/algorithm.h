@@ -35,22 +35,26 @@ struct n8_conv_unit {
 
 static inline struct n8_conv_unit n8_conv_unit_at(const struct n8_conv *conv, size_t unit,
                                                   size_t of_image, size_t block) {
-    const size_t blocks = n8_pieces(of_image, block), slices = conv->slices / conv->groups;
-    const size_t together = conv->cached == 0 ? conv->slices : conv->cached;
-    const size_t all = together * (conv->units / conv->slices); // units of so many slices
-    const size_t before = unit / all * together, rest = conv->slices - before;
-    const size_t some = rest < together ? rest : together;
-    const size_t slice = before + unit % all % some;
-    struct n8_conv_unit it = {.block = unit % all / some,
-                              .group = slice / slices,
-                              .alike =
-                                  n8_smaller(some - unit % all % some, slices - slice % slices)};
+    const size_t blocks = n8_pieces(of_image, block);
+    struct n8_conv_unit it = {.block = unit, .alike = 1};
+    size_t slice = 0;       // of the group
+    if (conv->slices > 1) { // else without divisions, of which a small unit would notice each
+        const size_t slices = conv->slices / conv->groups;
+        const size_t together = conv->cached == 0 ? conv->slices : conv->cached;
+        const size_t all = together * (conv->units / conv->slices); // units of so many slices
+        const size_t before = unit / all * together, rest = conv->slices - before;
+        const size_t some = rest < together ? rest : together;
+        const size_t at = before + unit % all % some;
+        it.block = unit % all / some;
+        it.group = at / slices;
+        slice = at % slices;
+        it.alike = n8_smaller(some - unit % all % some, slices - slice);
+    }
     it.image = it.block / blocks;
     it.first = it.block % blocks * block;
-    it.count = of_image - it.first < block ? of_image - it.first : block;
-    it.channel = slice % slices * conv->slice;
-    it.channels =
-        conv->group_out - it.channel < conv->slice ? conv->group_out - it.channel : conv->slice;
+    it.count = n8_smaller(of_image - it.first, block);
+    it.channel = slice * conv->slice;
+    it.channels = n8_smaller(conv->group_out - it.channel, conv->slice);
     return it;
 }
 
