@@ -111,8 +111,7 @@
 //   packed         memory for the rows of `block` pixels; 16-byte aligned
 //   block          pixels that are packed together, a multiple of mr
 //   next           what the same call computes after this, of the same taps, depth and epilogue:
-//   NULL
-//                  or arguments that differ in windows and in what is of pixels and channels
+//                  NULL, or arguments that differ in windows and in what is of pixels and channels
 #define N8_WINDOWS_ARGS(WORD, INT32)                                                               \
     WORD(WN_IMAGE, const int8_t *, image)                                                          \
     WORD(WN_PADDING, const int8_t *, padding)                                                      \
@@ -524,9 +523,8 @@ N8_ALL_ARGS(N8_SETS)
 //                  products or two, kr bytes apart. The marks of a tap are words of
 //                  N8_WORD_MARKS bits from the highest down, after the last of which comes a 1,
 //                  then zeros
-//   BOTH           as CHANNELS, mr and kr 8, and the rows of a tile are packed like the channels of
-//   a
-//                  panel
+//   BOTH           as CHANNELS, mr and kr 8, and the rows of a tile are packed like the channels
+//                  of a panel
 //   WINDOWS        as CHANNELS; the kernel finds the rows, and packs them like that for itself
 //   WINOGRAD       [depth / kr][2][nr][kr]           step = 2 * kr = 8, mr even: both sides of (23)
 //   WINOGRAD_PAIRS the same, and the rows of two     step = kr = 8, mr / 2 even
