@@ -3,6 +3,8 @@
 // A function of single values as a table, (8), or as one for each channel.
 #include "step.h"
 
+#include "size.h"
+
 #include <string.h>
 
 enum { ENTRIES = 256, MOST_TABLES = 256 };
@@ -74,38 +76,29 @@ static size_t same_from(const uint32_t *begin, size_t c, size_t channels) {
     return same;
 }
 
-// Pixels [begin, end) where channels have tables of their own: so many at a time that they stay in
-// the first cache from some channels to the next.
-static void run_channels(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                         size_t end) {
-    enum { AT_ONCE = 1 << 14 }; // bytes
+// Some pixels where channels have tables of their own.
+static void run_channels(const struct n8_session *session, const struct n8_step *step, int8_t *out,
+                         const int8_t *in, size_t pixels) {
     const struct n8_kernels *kernels = &session->model->kernels;
     const size_t out_stride = step->out->pixel_stride;
     const size_t in_stride = step->in->pixel_stride;
     const size_t channels = (size_t)step->out->dims[1];
-    const size_t most = channels < AT_ONCE ? AT_ONCE / channels : 1;
     const uint32_t *tables = step->packed;
-    for (size_t p = begin; p < end;) {
-        const size_t pixels = most < end - p ? most : end - p;
-        int8_t *out = n8_out_pixel(session, step, p);
-        const int8_t *in = n8_in_pixel(session, step, 0, p);
-        for (size_t c = 0; c < channels;) {
-            size_t count = same_from(tables, c, channels);
-            if (count < MANY && channels - c >= FEW) {
-                const int8_t *each[FEW];
-                for (size_t i = 0; i < FEW; i++) {
-                    each[i] = (const int8_t *)step->packed + tables[c + i];
-                }
-                count = FEW;
-                kernels->tables_s8(out + c, out_stride, in + c, in_stride, pixels, each);
-            } else {
-                count -= count < MANY ? 0 : count % MANY;
-                kernels->table_s8(out + c, out_stride, in + c, in_stride, pixels, count,
-                                  (const int8_t *)step->packed + tables[c]);
+    for (size_t c = 0; c < channels;) {
+        size_t count = same_from(tables, c, channels);
+        if (count < MANY && channels - c >= FEW) {
+            const int8_t *each[FEW];
+            for (size_t i = 0; i < FEW; i++) {
+                each[i] = (const int8_t *)step->packed + tables[c + i];
             }
-            c += count;
+            count = FEW;
+            kernels->tables_s8(out + c, out_stride, in + c, in_stride, pixels, each);
+        } else {
+            count -= count < MANY ? 0 : count % MANY;
+            kernels->table_s8(out + c, out_stride, in + c, in_stride, pixels, count,
+                              (const int8_t *)step->packed + tables[c]);
         }
-        p += pixels;
+        c += count;
     }
 }
 
@@ -117,17 +110,28 @@ void n8_look_up(n8_table_fn *kernel, int8_t *out, const int8_t *in, size_t count
     kernel(out + whole, last, in + whole, last, 1, last, table);
 }
 
-// A unit is a pixel.
+// A unit is a pixel. Those that are not one run of bytes are taken so many at a time that they stay
+// in the first cache from some channels to the next.
 void n8_run_table(const struct n8_session *session, const struct n8_step *step, size_t begin,
                   size_t end, void *scratch) {
-    if (step->row.indices != 0) {
-        run_channels(session, step, begin, end);
-        return;
-    }
+    enum { AT_ONCE = 1 << 14 }; // bytes
+    n8_table_fn *kernel = session->model->kernels.table_s8;
+    const struct n8_tensor *in = step->in, *out = step->out;
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
-    for (size_t p = begin; p < end; p += stretch.pixels) {
-        n8_look_up(session->model->kernels.table_s8, n8_out_pixel(session, step, p),
-                   n8_in_pixel(session, step, 0, p), stretch.count, step->packed);
+    const bool one_run = step->tables == 1 && stretch.pixels == end - begin;
+    const size_t channels = (size_t)out->dims[1];
+    const size_t most = one_run ? end - begin : channels < AT_ONCE ? AT_ONCE / channels : 1;
+    for (size_t p = begin, pixels; p < end; p += pixels) {
+        pixels = n8_smaller(most, end - p);
+        int8_t *to = n8_out_pixel(session, step, p);
+        const int8_t *from = n8_in_pixel(session, step, 0, p);
+        if (one_run) {
+            n8_look_up(kernel, to, from, stretch.count, step->packed);
+        } else if (step->tables == 1) {
+            kernel(to, out->pixel_stride, from, in->pixel_stride, pixels, channels, step->packed);
+        } else {
+            run_channels(session, step, to, from, pixels);
+        }
     }
 }
 
