@@ -26,7 +26,8 @@ enum n8_status n8_check_concat(struct n8_reader *reader, const struct n8_step *s
     return N8_OK;
 }
 
-// Channels lie side by side in every pixel; rows and columns do so in one image and one row.
+// Channels lie side by side in every pixel, and images one after the other; rows and columns do so
+// in one image and one row.
 bool n8_piece_concat(const struct n8_model *model, const struct n8_step *step, size_t index,
                      size_t *pixel, size_t *byte) {
     const struct n8_tensor *out = step->out;
@@ -37,9 +38,11 @@ bool n8_piece_concat(const struct n8_model *model, const struct n8_step *step, s
     } else {
         const size_t extent = (size_t)n8_input(model, step, index - 1)->dims[axis];
         *byte += axis == 1 ? extent * n8_value_size(out) : 0;
-        *pixel += axis == 1 ? 0 : axis == 2 ? extent * (size_t)out->dims[3] : extent;
+        const size_t image = (size_t)out->dims[2] * (size_t)out->dims[3];
+        const size_t each[4] = {image, 0, (size_t)out->dims[3], 1};
+        *pixel += each[axis] * extent;
     }
-    return axis == 1 || (out->dims[0] == 1 && (axis == 2 || out->dims[2] == 1));
+    return axis <= 1 || (out->dims[0] == 1 && (axis == 2 || out->dims[2] == 1));
 }
 
 // A unit is a pixel of an input; those of all inputs are numbered one after the other.

@@ -7,6 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from agreement import agreed
 from levels import levels
 from neon8.compile import oracle, writer
 from neon8.operators.arithmetic import (
@@ -33,7 +34,7 @@ from neon8.operators.where import WhereOp
 from neon8.runtime import Model
 from neon8.runtime.model import measure
 from random_program import differing_bytes, random_inputs, random_program
-from topologies import AWKWARD, TOPOLOGIES, chain, in_place, moves, wide
+from topologies import AWKWARD, TOPOLOGIES, Drawing, chain, in_place, moves, wide
 
 MOST = 1.05
 """The arena may be this much larger than the bound."""
@@ -270,6 +271,15 @@ def test_a_piece_waits_at_the_end_of_its_concat():
         assert waiting
         spread = [step.spread for step in model.steps if step.spread]
         assert sorted(spread) == sorted(waiting)
+
+
+def test_images_are_made_where_they_are_joined():
+    d = Drawing(0, 5, 3)
+    program = d.program(d.join(*(d.activate(d.image) for _ in range(3)), axis=0))
+    with Model.from_bytes(writer.dumps(program)) as model:
+        simulate(program, model)
+        assert [step.sharing for step in model.steps] == ["slice"] * 3 + ["own"]
+    agreed(program, random_inputs(program, 1), threads=(1, 2))
 
 
 @pytest.mark.parametrize("draw", [in_place, wide])

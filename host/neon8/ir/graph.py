@@ -411,6 +411,18 @@ class Node:
         """
         return self if self.by_value else None
 
+    def makes_rows(self, shape: Shape, count: int) -> bool:
+        """True if it moves runs of `count` neighbours among channels of `shape`."""
+        return False
+
+    def in_rows(self, made: Tensor) -> "Node | None":
+        """The node, which makes `made`, where tensors are rows of their last axis.
+
+        None if there is none, as where operands may be broadcast.
+        """
+        alone = self.by_value and len(self.inputs) == 1
+        return self if alone or self.only_reshapes else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activated(Node):

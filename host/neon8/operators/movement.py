@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neon8.arrays import Array, Int32Array
-from neon8.ir.graph import MAX_RANK, Node, nchw
+from neon8.ir.graph import MAX_RANK, Node, Shape, nchw
+from neon8.ir.graph import Tensor as GraphTensor
 from neon8.ir.program import Op, Tensor
 from neon8.ir.strided import Strided
 from neon8.ir.views import View, inverse, squeezed, then
@@ -52,6 +53,12 @@ class Concat(Mixed):
         """True along axis 1."""
         return self.joins and self.axis == 1
 
+    def in_rows(self, made: GraphTensor) -> Node | None:
+        """One part after the other, where they are not mixed."""
+        before = math.prod(made.shape[: self.axis]) * self.blocks
+        whole = self.joins and before == 1
+        return replace(self, axis=0, blocks=1) if whole else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshape(Node):
@@ -70,6 +77,10 @@ class Reshape(Node):
     def unviewed(self, made: Strided) -> Strided:
         """The same values."""
         return made
+
+    def makes_rows(self, shape: Shape, count: int) -> bool:
+        """True if each image is one pixel."""
+        return shape[1] % count == 0 and shape[2:] == (1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +111,12 @@ class Permute(Node):
     def unviewed(self, made: Strided) -> Strided | None:
         """In the order of the input."""
         return made.permuted(*inverse(self.view, self.order))
+
+    def makes_rows(self, shape: Shape, count: int) -> bool:
+        """True if the last axis of the result is of channels."""
+        size, *inner = self.view[self.order[-1] :]
+        within = math.prod(inner) == shape[2] * shape[3]
+        return within and shape[1] % count == 0 and size % count == 0
 
     def followed_by(self, node: Node) -> Node | None:
         """One Permute, or a Reshape where nothing is left to move."""
@@ -299,9 +316,13 @@ def _in_blocks(tensor: Tensor, node: Concat) -> tuple[int, int]:
 
 
 def lower_reshape(b: Build, node: Reshape) -> None:
-    """The same values in another shape."""
-    sources, out = moved(b, node)
-    b.step(ReshapeOp, node.name, sources, out)
+    """The same values in another shape, from rows straight to the caller."""
+    (source,), out = moved(b, node)
+    rows = source.shape != out.shape and source.shape[1:] == (*out.dims[-1:], 1, 1)
+    if rows and out.name in b.graph.outputs:
+        append_permute(b, node.name, source, out, ((math.prod(out.dims),), (0,)))
+    else:
+        b.step(ReshapeOp, node.name, (source,), out)
 
 
 def moved(b: Build, node: Node) -> tuple[list[Tensor], Tensor]:

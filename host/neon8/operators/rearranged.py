@@ -52,6 +52,12 @@ def reshaped(name: str, dims: View, label: str) -> Tensor:
     return rearranged(name, dims, label, (math.prod(dims),), (0,))
 
 
+def rows(name: str, dims: View) -> Tensor:
+    """Tensor `name` of (..., C) as (rows, C), by the name that others know it by."""
+    made = reshaped(name, (math.prod(dims[:-1]), dims[-1]), "rows")
+    return replace(made, name=name)
+
+
 def there(layer: str, tensor: Tensor) -> Node:
     """The move of a tensor's origin to it."""
     origin = _origin(tensor)

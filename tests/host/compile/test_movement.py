@@ -4,9 +4,11 @@
 import numpy as np
 import pytest
 
+from neon8 import Model, compile_model
 from neon8.compile import oracle
 from neon8.operators.arithmetic import AddOp
 from neon8.operators.convolution import Conv2dOp
+from neon8.operators.movement import ConcatOp
 from onnx_nets import chain, net, node, save
 from whole_nets import built, decibels
 
@@ -153,3 +155,40 @@ def test_weight_scales_are_those_of_output_channels(tmp_path):
     assert conv.weights.shape == (32, 2, 2, 3)
     ratio = conv.multiplier.reshape(2, 4, 4) / np.array(scales).reshape(2, 1, 4)
     assert np.ptp(ratio) < 1e-6 * ratio.max()
+
+
+def heads(values, *, order=(0, 1, 3, 4, 2)):
+    """Boxes of two maps, the second one of a single pixel, as a detector joins them."""
+    rng = np.random.default_rng(5)
+    weights = {
+        "w": rng.uniform(-1, 1, (2 * values, 6, 1, 1)),
+        "v": rng.uniform(-1, 1, (2 * values, 6, 4, 8)),
+        "flat": ints(1, -1, values),
+        "four": ints(1, 2, values, 4, 8),
+        "one": ints(1, 2, values, 1, 1),
+    }
+    nodes = [node("Conv", "x w", "a", "a"), node("Conv", "x v", "b", "b")]
+    for name, view in (("a", "four"), ("b", "one")):
+        nodes += [
+            node("Reshape", f"{name} {view}", f"{name}_view"),
+            node("Transpose", f"{name}_view", f"{name}_turned", perm=order),
+            node("Sigmoid", f"{name}_turned", f"{name}_on"),
+            node("Reshape", f"{name}_on flat", f"{name}_rows"),
+        ]
+    joined = node("Concat", "a_rows b_rows", "y", "y", axis=1)
+    return net([*nodes, joined], {"x": IMAGE}, "y", weights)
+
+
+@pytest.mark.parametrize("values", [2, 5, 85])
+def test_heads_are_joined_in_rows(tmp_path, values):
+    """The values of a box are its channels, up to where the caller has them."""
+    path = save(tmp_path, heads(values))
+    made = built(path)
+    (joined,) = (op for op in made.program.ops if isinstance(op, ConcatOp))
+    assert made.program.tensors[joined.output].shape == (66, values, 1, 1)
+    for found, want in zip(made.found, made.wanted, strict=True):
+        assert decibels(found["y"], want["y"]) > 25
+    for io in ("float", "int8"):
+        with Model.from_bytes(compile_model(path, made.table, io=io)) as model:
+            *_, join, last = model.steps
+            assert (join.kernel, last.sharing) == ("none", "caller")

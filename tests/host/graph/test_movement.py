@@ -212,3 +212,41 @@ def test_a_part_without_values(tmp_path):
         tmp_path, net(nodes, {"x": (1, 3, 4, 4)}, "y", {"lengths": lengths})
     )
     assert all(name in ("x", "some", "y") for name in graph.tensors)
+
+
+def to_boxes(order, *shape, outputs="y"):
+    """Two convolutions, whose channels are turned and joined along the first axis."""
+    nodes = []
+    for name in "ab":
+        nodes += [
+            node("Conv", f"x w{name}", name),
+            node("Transpose", name, f"{name}_turned", perm=order),
+            node("Reshape", f"{name}_turned shape", f"{name}_boxes"),
+            node("Sigmoid", f"{name}_boxes", f"{name}_on"),
+        ]
+    joined = node("Concat", "a_on b_on", "y", axis=1)
+    weights = {f"w{name}": np.ones((6, 6, 1, 1), F) for name in "ab"}
+    weights["shape"] = ints(*shape)
+    return net([*nodes, joined], {"x": IMAGE}, outputs, weights)
+
+
+ROWS = {
+    "boxes": (to_boxes((0, 2, 3, 1), 1, -1, 2), True),
+    "all channels": (to_boxes((0, 2, 3, 1), 1, -1, 6), True),
+    "of two batches": (to_boxes((0, 2, 3, 1), 2, -1, 3), False),
+    "no whole channels": (to_boxes((0, 2, 3, 1), 1, -1, 4), False),
+    "pixels": (to_boxes((0, 1, 3, 2), 1, -1, 2), False),
+    "read elsewhere": (
+        to_boxes((0, 2, 3, 1), 1, -1, 2, outputs="y a_on"),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "laid"), ROWS.values(), ids=ROWS)
+def test_rows_of_channels(tmp_path, model, laid):
+    """They are joined as (rows, channels), which other tensors are not."""
+    graph = assert_same(tmp_path, model)
+    dims = graph.tensors["a_on"].dims
+    assert len(dims) == (2 if laid else 3)
+    assert ("y_rows" in graph.tensors) == laid

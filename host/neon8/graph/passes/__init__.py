@@ -10,6 +10,7 @@ from neon8.graph.passes.fold_flatten import fold_flatten
 from neon8.graph.passes.fold_views import fold_views
 from neon8.graph.passes.fuse_activations import fuse_activations
 from neon8.graph.passes.hide_masks import hide_masks
+from neon8.graph.passes.lay_rows import lay_rows
 from neon8.graph.passes.merge_moves import merge_moves
 from neon8.graph.passes.stay_rearranged import stay_rearranged
 from neon8.graph.passes.take_parts import take_parts
@@ -19,6 +20,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     stay_rearranged,
     merge_moves,
     take_parts,
+    lay_rows,
     drop_reshapes,
     fold_views,
     fold_flatten,
