@@ -13,7 +13,8 @@ enum {
     TABLE_BYTES = 16384,  // pointer tables, of one unit or all, stay well inside L1
     ENOUGH_PIXELS = 32,   // of a unit, for what is done once for each panel of weights
     MOST_PIXELS = 128,    // whose outputs' lines of cache, written panel by panel, stay there, too;
-    ROWS_BYTES = 8192,    // more than enough where their rows take no more than this
+    ROWS_BYTES = 8192,    // more than enough where what they read takes no more than this, and many
+                          // more where what they write does not, either
     PACKED_BYTES = 32768, // of a unit's rows, which all of its channels read
     ENOUGH_UNITS = 64,    // for many threads to finish at the same time
     MAX_UNFOLDED = 8,     // channels, which are copied at once
@@ -124,8 +125,13 @@ void n8_conv_plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     conv->group_weights = n8_round_up(n8_add(conv->igemm.marks, marks), N8_ALIGN_PART);
     conv->group_entries = n8_round_up(channels, N8_ALIGN_PART / sizeof(int32_t));
     const size_t row = n8_mul(conv->taps, conv->depth);
+    // Where windows overlap along a row, each but the first reads the columns of a stride.
+    const bool shares = !conv->igemm.unfolded && s->stride_width < s->kernel_width;
+    const size_t read = shares ? row / (size_t)s->kernel_width * (size_t)s->stride_width : row;
+    const size_t many = n8_smaller(ROWS_BYTES / conv->group_out, pixels_of(s) / ENOUGH_UNITS);
     size_t block = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
-    block = n8_smaller(block, n8_smaller(MOST_PIXELS, n8_larger(ENOUGH_PIXELS, ROWS_BYTES / row)));
+    block = n8_smaller(block, n8_larger(MOST_PIXELS, many));
+    block = n8_smaller(block, n8_larger(ENOUGH_PIXELS, ROWS_BYTES / read));
     if (n8_packs_rows(tile) && PACKED_BYTES / row < block) {
         block = PACKED_BYTES / row;
     }

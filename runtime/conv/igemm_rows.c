@@ -6,21 +6,24 @@
 // Writes the pointers of `count` pixels of a tile, whose windows begin `at` bytes from the image's
 // beginning: one for each tap, mr entries apart. As integers, since some may lie outside the image.
 static inline __attribute__((always_inline)) void point_pixels(const struct n8_igemm_rows *it,
-                                                               const int8_t *image,
-                                                               const ptrdiff_t *at, size_t count,
-                                                               const int8_t **table) {
+                                                               uintptr_t image, const ptrdiff_t *at,
+                                                               size_t count, const int8_t **table) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const size_t mr = it->conv->row->tile.mr;
     const uintptr_t across = (uintptr_t)n8_strides(it->io->in_stride, s->dilation_width);
     const uintptr_t down =
         (uintptr_t)n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
-    uintptr_t row = (uintptr_t)image;
-    for (int32_t ky = 0; ky < s->kernel_height; ky++, row += down) {
-        uintptr_t tap = row;
-        for (int32_t kx = 0; kx < s->kernel_width; kx++, tap += across, table += mr) {
+    for (int32_t ky = 0; ky < s->kernel_height; ky++, image += down) {
+        uintptr_t tap[N8_MAX_MR];
+#pragma GCC unroll 4
+        for (size_t i = 0; i < count; i++) {
+            tap[i] = image + (uintptr_t)at[i];
+        }
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr) {
 #pragma GCC unroll 4
             for (size_t i = 0; i < count; i++) {
-                table[i] = (const int8_t *)(tap + (uintptr_t)at[i]);
+                table[i] = (const int8_t *)tap[i];
+                tap[i] += across;
             }
         }
     }
@@ -32,10 +35,10 @@ static void point_tile(const struct n8_igemm_rows *it, const int8_t *image, cons
     const size_t mr = it->conv->row->tile.mr;
     size_t m = 0;
     for (; m + FEW <= mr; m += FEW) {
-        point_pixels(it, image, at + m, FEW, table + m);
+        point_pixels(it, (uintptr_t)image, at + m, FEW, table + m);
     }
     for (; m < mr; m++) {
-        point_pixels(it, image, at + m, 1, table + m);
+        point_pixels(it, (uintptr_t)image, at + m, 1, table + m);
     }
 }
 
