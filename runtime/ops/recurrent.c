@@ -454,10 +454,8 @@ static void activate(const struct matrices *m, size_t which, float *x, size_t co
     if (m->options != NULL) {
         const double clip = which == 2 ? (double)INFINITY : (double)m->options->clip;
         activate_by(&m->options->forms[which], clip, m->functions[which], x, count);
-    } else if (plain == N8_FUNCTION_SIGMOID) {
-        n8_sigmoid_floats(x, x, count);
     } else {
-        n8_tanh_floats(x, x, count);
+        n8_sigmoid_or_tanh(x, x, count, plain == N8_FUNCTION_TANH);
     }
 }
 

@@ -252,7 +252,7 @@ void n8_run_unary(const struct n8_session *session, const struct n8_step *step, 
         const float *in = n8_in_pixel(session, step, 0, p);
         float *out = n8_out_pixel(session, step, p);
         if (of_x == N8_FUNCTION_SIGMOID || of_x == N8_FUNCTION_TANH) {
-            (of_x == N8_FUNCTION_TANH ? n8_tanh_floats : n8_sigmoid_floats)(out, in, stretch.count);
+            n8_sigmoid_or_tanh(out, in, stretch.count, of_x == N8_FUNCTION_TANH);
             continue;
         }
         for (size_t i = 0; i < stretch.count; i += BLOCK) {

@@ -7,6 +7,7 @@
 #define N8_REF_ELEMENTARY_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -132,9 +133,8 @@ void n8_exp_all(double *x, size_t count);
 void n8_sigmoid_all(double *x, size_t count);
 void n8_tanh_all(double *x, size_t count);
 
-// The floats that n8_sigmoid and n8_tanh give; `out` may be `in`.
-void n8_sigmoid_floats(float *out, const float *in, size_t count);
-void n8_tanh_floats(float *out, const float *in, size_t count);
+// In float32; `out` may be `in`.
+void n8_sigmoid_or_tanh(float *out, const float *in, size_t count, bool tanh);
 #pragma GCC visibility pop
 
 // 2 / sqrt(pi) e^(-x^2) times the sum over n of 2^n x^(2n + 1) / (1 * 3 * ... * (2n + 1)): all

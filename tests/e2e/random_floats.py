@@ -104,9 +104,10 @@ def random_function(net: Net, depth: int = 3):
 
 
 def grow_unary(net: Net) -> None:
-    """A random function of each value."""
+    """A random function of each value, or one that has a form of its own in float32."""
     source = pick_float(net)
-    tree = random_function(net)
+    alone = [("x", (0.0, 0.0)), (str(net.rng.choice(["sigmoid", "tanh"])), (0.0, 0.0))]
+    tree = random_function(net) if net.rng.integers(4) else alone
     indices = np.zeros(MOST_FUNCTIONS, np.int32)
     values = np.zeros((MOST_FUNCTIONS, 2), np.float32)
     for at, (name, parameters) in enumerate(tree):

@@ -30,6 +30,7 @@ from neon8.operators.movement import ReshapeOp
 from neon8.operators.onnx_functions import append_call, append_function
 from neon8.operators.qdq import Nodes
 from neon8.operators.reference import Operand, one_nan
+from neon8.quant import elementary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +128,19 @@ PARAMETERS = {
 }
 
 
+ALONE = {
+    call("sigmoid", X): elementary.sigmoid_floats,
+    call("tanh", X): elementary.tanh_floats,
+}
+"""Functions that are computed in float32 where there is no other."""
+
+
 def compute_unary(op: UnaryOp, _out: Tensor, operand: Operand) -> Array:
-    """(22): in double, rounded to float32 once."""
-    return one_nan(evaluate(_tree(op), operand.values.astype(np.float64), ONE_VALUE))
+    """(22): in double, rounded to float32 once, but for ALONE."""
+    tree = _tree(op)
+    if tree in ALONE:
+        return ALONE[tree](operand.values.astype(np.float32))
+    return one_nan(evaluate(tree, operand.values.astype(np.float64), ONE_VALUE))
 
 
 def smaller(a: FloatArray, b: FloatArray) -> FloatArray:

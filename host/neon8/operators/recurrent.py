@@ -21,7 +21,8 @@ from neon8.operators.qdq import Nodes
 from neon8.operators.reference import Operand, one_nan
 from neon8.operators.selection import append_gather
 from neon8.operators.source import OnnxNode, Source
-from neon8.quant import elementary
+from neon8.quant.elementary import sigmoid_floats as sigmoid
+from neon8.quant.elementary import tanh_floats as tanh
 from neon8.quant.limits import SMALLEST_SCALE
 
 
@@ -389,16 +390,6 @@ def quantize_vector(v: FloatArray) -> tuple[Int8Array, np.float32]:
     levels = np.rint(v * (LEVELS / most))
     scale: np.float32 = most / LEVELS
     return np.clip(levels, -LEVELS, LEVELS).astype(np.int8), scale
-
-
-def sigmoid(x: FloatArray) -> FloatArray:
-    """(15), rounded to float32."""
-    return elementary.sigmoid(x.astype(np.float64)).astype(np.float32)
-
-
-def tanh(x: FloatArray) -> FloatArray:
-    """(15), rounded to float32."""
-    return elementary.tanh(x.astype(np.float64)).astype(np.float32)
 
 
 Gate = Callable[[FloatArray], FloatArray]

@@ -3,12 +3,13 @@
 
 The same bits on every machine, which those of C libraries and of numpy are not: only
 operations that IEEE 754 rounds, one at a time, in the order that elementary.h has.
-Arrays of float64, any shape. Good to some units in the last place.
+Arrays of float64, any shape. Good to some units in the last place. At the end sigmoid
+and tanh of float32, in float32, as runtime/ref/sigmoid.c has them.
 """
 
 import numpy as np
 
-from neon8.arrays import DoubleArray
+from neon8.arrays import DoubleArray, FloatArray
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.69314718036912382
@@ -27,6 +28,12 @@ ONE_OVER_PI = 0.31830988618379067
 SINE_TERMS = 24
 ARCTANGENT_LAST = 2.0**53
 TWO_OVER_ROOT_PI = 1.1283791670955126
+MAGIC_32, TWO_LOG2_E, HALF_LN2_HIGH, HALF_LN2_LOW, C1, C2 = np.array(
+    [12583039, 2.88539004, 0.346572876, 7.14303383e-07, 0.333332360, 0.0221278779],
+    np.float32,
+)
+SIGMOID_RANGE = np.float32(-88), np.float32(20)
+TANH_RANGE = np.float32(-10), np.float32(10)
 
 
 def exp(x: DoubleArray) -> DoubleArray:
@@ -126,6 +133,34 @@ def arctangent(x: DoubleArray) -> DoubleArray:
     for j in range(19, 0, -2):
         p = 1.0 / j - p * square
     return np.where(np.isnan(x), np.nan, np.copysign(8.0 * (p * t), x))
+
+
+def sigmoid_floats(x: FloatArray) -> FloatArray:
+    """1 / (1 + e^-x); 0 where it would be denormal, as the divisor then overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        h, c, q = _exp_parts(np.clip(x, *SIGMOID_RANGE) / np.float32(2))
+        above, below = 4 * ((1 + c) + h), 4 * ((1 + c) - h)
+        y = above / (above + q * below)
+        return np.where(np.isnan(x), np.float32(np.nan), y)
+
+
+def tanh_floats(x: FloatArray) -> FloatArray:
+    """(1 - e^-2x) / (1 + e^-2x), without cancellation near 0."""
+    with np.errstate(invalid="ignore"):
+        h, c, q = _exp_parts(np.clip(x, *TANH_RANGE))
+        u, v = 1 + q, q - 1
+        y = ((u * h - v * c) - v) / ((u * c - v * h) + u)
+        return np.where(np.isnan(x), np.float32(np.nan), y)
+
+
+def _exp_parts(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """h, c and q of e^-2x = q (1 + c - h) / (1 + c + h)."""
+    shifted = MAGIC_32 - x * TWO_LOG2_E
+    k = MAGIC_32 - shifted
+    h = (x - k * HALF_LN2_HIGH) - k * HALF_LN2_LOW
+    w = h * h
+    c = w * (C1 - w * C2)
+    return h, c, (shifted.view(np.uint32) << 23).view(np.float32)
 
 
 def _exp_series(r: DoubleArray, least: int) -> DoubleArray:
