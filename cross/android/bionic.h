@@ -60,7 +60,6 @@ double frexp(double, int *);
 double rint(double);
 double sqrt(double);
 float ceilf(float);
-float copysignf(float, float);
 float fabsf(float);
 float floorf(float);
 float fmodf(float, float);
