@@ -43,7 +43,8 @@
 //                  WINOGRAD: [taps][2], the first tile each; as many tiles as ceil(pixels / mr) *
 //                  mr / 2 follow each other, [tile][depth] or [tile / 2][depth / kr][tile % 2][kr]
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
-//                  aligned; int16 holds two products of a channel (11)
+//                  aligned; int16 holds two products of a channel (11). GROUPS_BY_4: N8_SLACK
+//                  readable after the last
 //   deep           GROUPS: [ceil(channels / nr)][taps][ceil(depth / (2 * kr))], words of 64 bits.
 //                  From the lowest on 16 bits for each block of a group: twice the number of the
 //                  block in the rows, and a mark of a quarter of the panel's channels: 1 where

@@ -21,8 +21,8 @@
 // Cores that issue in order let a product wait for the one that it is added to, unless they forward
 // it, and let vpadal wait for both. So the two halves of the channels take turns, and products of
 // two to a lane, in two pairs of registers, are added only after those of the next pixel. The last
-// pixel's, in q2 and q3, are added in the group that follows, of either kind. A last pixel alone takes
-// two products to a lane in every group.
+// pixel's, in q2 and q3, are added in the group that follows, of either kind, which finds the first
+// half of its weights in d12-d15. A last pixel alone takes two products to a lane in every group.
 //
 // Where values are small (kernel.h), accumulators begin with the bias plus the bits of the float
 // C = 1.5 * 2^23. Adding acc'' to these bits gives those of the float C + acc'', from which
@@ -218,12 +218,6 @@ next_marks .req lr
         vmlal.s8 \sum1, \high, d15
 .endm
 
-// Where a group of such begins.
-.macro  load2
-        vld1.8  {d12-d15}, [weights]!
-        vld2.16 {d0[], d1[]}, [ptr0]!
-.endm
-
 // The first three pixels of half a group, and the products of the last one before.
 .macro  half_group2
         multiply2 d0, d1, q4, q5, d2, d3, ptr1
@@ -234,16 +228,20 @@ next_marks .req lr
         add_products q10, q11, q2, q3
 .endm
 
-// Four products to a lane: 8 bytes of a pixel in d0-d3, by those of the channels in d8-d15.
+// Four products to a lane: 8 bytes of a pixel in d0-d3, by those of the channels in d12-d15 and
+// d8-d11. The last pixel's are followed by the next group's.
 .macro  multiply4 next
-        vmull.s8 q2, d0, d8
-        vmull.s8 q3, d0, d9
-        vmlal.s8 q2, d1, d10
-        vmlal.s8 q3, d1, d11
-        vmlal.s8 q2, d2, d12
-        vmlal.s8 q3, d2, d13
-        vmlal.s8 q2, d3, d14
-        vmlal.s8 q3, d3, d15
+        vmull.s8 q2, d0, d12
+        vmull.s8 q3, d0, d13
+        vmlal.s8 q2, d1, d14
+        vmlal.s8 q3, d1, d15
+    .ifb \next
+        vld1.8  {d12-d15}, [weights]!
+    .endif
+        vmlal.s8 q2, d2, d8
+        vmlal.s8 q3, d2, d9
+        vmlal.s8 q2, d3, d10
+        vmlal.s8 q3, d3, d11
     .ifnb \next
         vld4.16 {d0[], d1[], d2[], d3[]}, [\next]!
     .endif
@@ -255,6 +253,7 @@ next_marks .req lr
         ldr     next_marks, [sp, #MARKS]
         vldmia  sp, {d16-d31}
         fill    vmov.i32, #0, q2, q3
+        vld1.8  {d12-d15}, [weights]!
 
         // One tap, and one word of its marks.
 1:      ldmia   cursor!, {ptr0, ptr1, ptr2, ptr3}
@@ -264,9 +263,9 @@ next_marks .req lr
         bcs     5f
 
         // Groups of two products to a lane.
-7:      load2
+7:      vld2.16 {d0[], d1[]}, [ptr0]!
         b       4f
-3:      load2
+3:      vld2.16 {d0[], d1[]}, [ptr0]!
         add_products q12, q13, q4, q5
 4:      half_group2
         multiply2 d2, d3, q2, q3, d0, d1, ptr0
@@ -275,6 +274,7 @@ next_marks .req lr
         half_group2
         lsls    marks, marks, #1
         multiply2 d2, d3, q2, q3
+        vld1.8  {d12-d15}, [weights]!
         bcc     3b
         add_products q12, q13, q4, q5
         beq     6f
@@ -282,7 +282,6 @@ next_marks .req lr
         // Groups of four.
 5:      vld4.16 {d0[], d1[], d2[], d3[]}, [ptr0]!
         vld1.8  {d8-d11}, [weights]!
-        vld1.8  {d12-d15}, [weights]!
         add_products q14, q15, q2, q3
         multiply4 ptr1
         add_products q8, q9, q2, q3

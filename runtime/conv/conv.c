@@ -124,7 +124,8 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     const size_t weights = n8_round_up(n8_mul(conv->group_weights, conv->groups), N8_CONV_ALIGN);
     const size_t entries = n8_mul(conv->group_entries, conv->groups);
     const size_t array = n8_round_up(n8_mul(entries, sizeof(int32_t)), N8_CONV_ALIGN);
-    conv->packed_size = n8_add(weights, n8_mul(array, 4)); // bias, multiplier, bias_f32, slope
+    // bias, multiplier, bias_f32 and slope, at least N8_SLACK each
+    conv->packed_size = n8_add(weights, n8_mul(array, 4));
     return conv->packed_size == SIZE_MAX || conv->scratch_size == SIZE_MAX ||
                    conv->units == SIZE_MAX
                ? N8_E_ADDRESS

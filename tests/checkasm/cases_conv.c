@@ -223,7 +223,8 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     const size_t in_stride = packed ? row : row + rng_below(rng, 17);
     const size_t in_size = (distinct - 1) * in_stride + round_up(row, packed || finds ? 1 : 8);
     int8_t *in = guard_place(rng, REGION_IN, in_size);
-    int8_t *weights = guard_place(rng, REGION_WEIGHTS, round_up(weights_size, ALIGNED));
+    const size_t slack = tile->packing == N8_PACKING_GROUPS_BY_4 ? N8_SLACK : 0;
+    int8_t *weights = guard_place(rng, REGION_WEIGHTS, round_up(weights_size, ALIGNED) + slack);
     data_operands(rng, pattern, in, in_size, weights, weights_size);
     for (size_t n = 0; n < padded && !winograd; n++) {
         const size_t t = rng_below(rng, (uint32_t)size.taps);
