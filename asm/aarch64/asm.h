@@ -200,9 +200,9 @@ _\name:
 
 // clamp(rne(v) + zero_point, lo, hi) of sixteen floats in a-d, as bytes in `a` (5). fcvtns
 // saturates to 32 bits, everything after it to 16 and then 8, so nothing wraps and the clamp sees
-// the right side; NaN becomes 0.
-.macro  round16 a, b, c, d, zero_point, lo, hi
-        in_place fcvtns, \a\().4s, \b\().4s, \c\().4s, \d\().4s
+// the right side; NaN becomes 0. The operation `meanwhile` goes where in-order cores wait.
+.macro  round16 a, b, c, d, zero_point, lo, hi, meanwhile:vararg
+        in_place fcvtns, \a\().4s, \c\().4s, \b\().4s, \d\().4s
         sqxtn   \a\().4h, \a\().4s
         sqxtn   \c\().4h, \c\().4s
         sqxtn2  \a\().8h, \b\().4s
@@ -210,6 +210,7 @@ _\name:
         sqadd   \a\().8h, \a\().8h, \zero_point\().8h
         sqadd   \c\().8h, \c\().8h, \zero_point\().8h
         sqxtn   \a\().8b, \a\().8h
+        \meanwhile
         sqxtn2  \a\().16b, \c\().8h
         smax    \a\().16b, \a\().16b, \lo\().16b
         smin    \a\().16b, \a\().16b, \hi\().16b

@@ -13,7 +13,7 @@
 
 enum {
     OPERANDS = 2,
-    PIECE = 512, // values of a broadcast operand that are written out at once, at least
+    PIECE = 2048, // values of a broadcast operand that are written out at once, at least
 };
 
 static bool is_broadcast(const struct n8_model *model, const struct n8_step *step, size_t index) {
@@ -300,33 +300,42 @@ void n8_run_arithmetic(const struct n8_session *session, const struct n8_step *s
     }
     const struct n8_stretch stretch = n8_stretch_of(model, step, most);
     const size_t stride = stretch.count / stretch.pixels;
-    for (size_t p = begin, pixels; p < end; p += pixels) {
-        pixels = n8_smaller(stretch.pixels, end - p);
+    for (size_t p = begin; p < end;) {
+        size_t pixels = n8_smaller(stretch.pixels, end - p);
         if (whole) {
             pixels = n8_smaller(pixels, area - p % area); // up to the end of the image
         }
-        const void *values[OPERANDS];
+        // Operands that lie in the arena are read on and on.
+        const size_t calls = scratch == memory ? (end - p) / pixels : 1;
+        const uint8_t *values[OPERANDS];
+        size_t strides[OPERANDS];
         for (size_t i = 0; i < OPERANDS; i++) {
+            strides[i] = pixels * operands[i].tensor->pixel_stride;
             values[i] = operands[i].piece == NULL
                             ? operands[i].values + p * operands[i].tensor->pixel_stride
                             : written_out(&operands[i], out, p, pixels, stride);
         }
-        void *to = n8_out_pixel(session, step, p);
+        uint8_t *to = n8_out_pixel(session, step, p);
         args.count = pixels * stride;
-        if (s16) {
-            struct n8_add_s16_args wide = of_s16(&args);
-            wide.out = piece == NULL ? to : piece;
-            wide.a = values[0];
-            wide.b = values[1];
-            kernel.s16(&wide);
-            if (piece != NULL) {
-                n8_narrow(to, piece, args.count, out->type);
+        struct n8_add_s16_args wide = of_s16(&args);
+        for (size_t call = 0; call < calls; call++, p += pixels) {
+            if (s16) {
+                wide.out = piece == NULL ? (void *)to : piece;
+                wide.a = (const void *)values[0];
+                wide.b = (const void *)values[1];
+                kernel.s16(&wide);
+                if (piece != NULL) {
+                    n8_narrow(to, piece, args.count, out->type);
+                }
+            } else {
+                args.out = (int8_t *)to;
+                args.a = (const int8_t *)values[0];
+                args.b = (const int8_t *)values[1];
+                kernel.s8(&args);
             }
-        } else {
-            args.out = to;
-            args.a = values[0];
-            args.b = values[1];
-            kernel.s8(&args);
+            to += pixels * out->pixel_stride;
+            values[0] += strides[0];
+            values[1] += strides[1];
         }
     }
 }

@@ -9,6 +9,12 @@
 
 enum { ENTRIES = 256, MOST_TABLES = 256 };
 
+// What is packed of each channel, before the tables, where channels have tables of their own.
+struct channel {
+    uint32_t table; // where its own begins
+    uint32_t alike; // how many channels from it on have the same
+};
+
 // The number of a channel's table, as the file has it.
 static int32_t table_of(const struct n8_step *step, int32_t channel) {
     int32_t table;
@@ -34,7 +40,7 @@ static enum n8_status plan_tables(struct n8_reader *reader, struct n8_step *step
         return n8_malformed(reader, "all channels have the same table");
     }
     step->tables = (size_t)next;
-    step->packed_size = (size_t)channels * sizeof(uint32_t);
+    step->packed_size = (size_t)channels * sizeof(struct channel);
     return N8_OK;
 }
 
@@ -51,13 +57,14 @@ enum n8_status n8_plan_table(struct n8_reader *reader, struct n8_step *step) {
                          &step->arrays[0]);
 }
 
-// Where channels have tables: of each channel where its own begins, then the tables.
 enum n8_status n8_pack_table(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const int32_t channels = step->row.indices == 0 ? 0 : step->out->dims[1];
-    const size_t head = (size_t)channels * sizeof(uint32_t);
-    uint32_t *begin = memory;
-    for (int32_t c = 0; c < channels; c++) {
-        begin[c] = (uint32_t)head + (uint32_t)table_of(step, c) * ENTRIES;
+    struct channel *each = memory;
+    const size_t head = (size_t)channels * sizeof *each;
+    for (int32_t c = channels - 1; c >= 0; c--) {
+        const uint32_t table = (uint32_t)head + (uint32_t)table_of(step, c) * ENTRIES;
+        const bool more = c + 1 < channels && each[c + 1].table == table;
+        each[c] = (struct channel){table, more ? each[c + 1].alike + 1 : 1};
     }
     return n8_copy_tables(reader, step, (int8_t *)memory + head, step->packed_size - head);
 }
@@ -67,15 +74,6 @@ enum {
     FEW = 8,   // channels with any tables, which the other one takes
 };
 
-// How many channels from `c` on have its table.
-static size_t same_from(const uint32_t *begin, size_t c, size_t channels) {
-    size_t same = 1;
-    while (c + same < channels && begin[c + same] == begin[c]) {
-        same++;
-    }
-    return same;
-}
-
 // Some pixels where channels have tables of their own.
 static void run_channels(const struct n8_session *session, const struct n8_step *step, int8_t *out,
                          const int8_t *in, size_t pixels) {
@@ -83,20 +81,21 @@ static void run_channels(const struct n8_session *session, const struct n8_step 
     const size_t out_stride = step->out->pixel_stride;
     const size_t in_stride = step->in->pixel_stride;
     const size_t channels = (size_t)step->out->dims[1];
-    const uint32_t *tables = step->packed;
+    const int8_t *packed = step->packed;
+    const struct channel *of = step->packed;
     for (size_t c = 0; c < channels;) {
-        size_t count = same_from(tables, c, channels);
+        size_t count = of[c].alike;
         if (count < MANY && channels - c >= FEW) {
             const int8_t *each[FEW];
             for (size_t i = 0; i < FEW; i++) {
-                each[i] = (const int8_t *)step->packed + tables[c + i];
+                each[i] = packed + of[c + i].table;
             }
             count = FEW;
             kernels->tables_s8(out + c, out_stride, in + c, in_stride, pixels, each);
         } else {
             count -= count < MANY ? 0 : count % MANY;
             kernels->table_s8(out + c, out_stride, in + c, in_stride, pixels, count,
-                              (const int8_t *)step->packed + tables[c]);
+                              packed + of[c].table);
         }
         c += count;
     }
