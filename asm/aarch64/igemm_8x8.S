@@ -29,8 +29,9 @@
 //
 // Where sums are small (kernel.h), they begin with the bias and the bits of the float 1.5 * 2^23.
 // These and acc'' make those of 1.5 * 2^23 + acc'', from which a subtraction leaves acc'', exactly.
-// Where results are small, 1.5 * 2^23 + v has no bit for a fraction: the addition rounds v, half to even, and leaves
-// rne(v) in the low 16 bits; with an even zero point added to 1.5 * 2^23, rne(v) + zero_point.
+// Where results are small, 1.5 * 2^23 + v has no bit for a fraction: the addition rounds v, half to
+// even, and leaves rne(v) in the low 16 bits; with an even zero point added to 1.5 * 2^23, rne(v) +
+// zero_point.
 // Either is cheaper than a conversion, which only one pipe of an out-of-order core can do. Where
 // kernels are ordered for a core that issues in order, sums begin without those bits, and are
 // converted. See numerics.md, Compilers. Where there is a `start` (5d), one fused multiply-add does
@@ -45,10 +46,11 @@
         registers x, 24, residual, upper, tile, by16
 zero_point .req w28
         // zero_point: its lowest bit; bits 1 and 2: whether lo and hi clamp; bits 3 to 6: kind; bit
-        // 7: results are small; bit 8: sums are, and begin with the bits of 1.5 * 2^23; bit 9: results are
-        // small, and s8_s8; bit 10: the channels have a start; bit 31: and the tile is full. tile:
-        // its pixels, 8, or 7 of kernels whose rows are in sevens. For cores that issue in order:
-        // after, where weights go on after this tile; upper, of halves of weights; by16, 16
+        // 7: results are small; bit 8: sums are, and begin with the bits of 1.5 * 2^23; bit 9:
+        // results are small, and s8_s8; bit 10: the channels have a start. tile: its pixels, 8, or
+        // 7 of kernels whose rows are in sevens. For cores that issue in order: bit 11: lo or hi
+        // clamps; bit 30: the tile ends where the next begins; bit 31: by (5d); panel, where
+        // weights go on after this tile; upper, of halves of weights; by16, 16
 kind    .req w6                 // of a kernel as it begins
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
@@ -634,13 +636,14 @@ whole   .req x17                // the bytes of a tap that make up 16 each
 // two halves; the upper one would wait for the lower if it followed at once. When 8 bytes begin,
 // v0-v5, v8 and v9 are there, and v6 and v7 are next: their places are the branches'.
 // After the last tap, what is loaded are the first weights and rows of the next tile, be it of the
-// next panel. Then a full tile of small values goes on there: in its epilogue v13 holds the number
-// for rounding, or v12 and v13 what (5d) adds, v14 and v15 the multipliers, from the first tile of
-// the panel on, and the next tile's first sums are loaded meanwhile: long before `ins` or the
-// product that needs them, since whatever follows in the order of the program waits with it. Any
-// other tile begins anew.
+// next panel. Then a full tile of floats or of small values goes on there: in its epilogue v12 and
+// v13 hold what is added, or the number for rounding twice, v14 and v15 the multipliers, from the
+// first tile of the panel on, and the next tile's first sums are loaded meanwhile: long before `ins`
+// or the product that needs them, since whatever follows in the order of the program waits with it.
+// What the panel's last tile needs is found after the one before. Any other tile begins anew.
 // Such a core converts as fast as it subtracts: no sum begins with the bits of 1.5 * 2^23.
 next    .req x17
+first   .req x20                // where the first sums of the tile after this lie
 
         // The second 4 of 8 bytes, while the first ones of the next 8 are loaded. with2 may go on at
         // 10, past the products of the eighth pixel.
@@ -684,250 +687,215 @@ next    .req x17
 #define ROWS_THEN       "csel next, next, cursor, eq"
 #define STEPS_OF_TAP    BESIDE(ldr left, [sp, #STEPS])
 
-        // A limit of four pixels, whose bytes lie in v10 and v11: the one of two that `bit` says.
-.macro  limit   bit, op, place, by
-        tbz     zero_point, #\bit, 10f
-        ldr     q\by, [sp, #\place]
-        \op    v10.16b, v10.16b, v\by\().16b
-        \op    v11.16b, v11.16b, v\by\().16b
+        // The limits of four pixels: both, where there is one.
+.macro  limits  a, b, by
+        tbz     zero_point, #11, 10f
+        ldr     q\by, [sp, #LO]
+        smax    \a\().16b, \a\().16b, v\by\().16b
+        smax    \b\().16b, \b\().16b, v\by\().16b
+        ldr     q\by, [sp, #HI]
+        smin    \a\().16b, \a\().16b, v\by\().16b
+        smin    \b\().16b, \b\().16b, v\by\().16b
 10:
 .endm
 
-        // The end of a full tile of small values, and the first sums of the next. First pixels 0-3,
-        // then 4-7, beside which those of 0-3 begin anew.
-.macro  finish_small
-        scvtf   v16.4s, v16.4s
-        cmp     pixels, tile
-        scvtf   v18.4s, v18.4s
-        ccmp    channels, #16, #0, ls
-        scvtf   v20.4s, v20.4s
-        add     left, offset, #32
-        scvtf   v22.4s, v22.4s
-        csel    offset, left, offset, hs
-        scvtf   v17.4s, v17.4s
-        ldr     left, [args, #N8_OFF_IG_BIAS]
-        scvtf   v19.4s, v19.4s
-        add     taps_left, sp, #ZERO_POINT
-        scvtf   v21.4s, v21.4s
-        ld1r    {v7.8h}, [taps_left]
-        scvtf   v23.4s, v23.4s
-        add     left, left, offset
-        fmul    v16.4s, v16.4s, v14.4s
-        mov     panel, after
-        fmul    v18.4s, v18.4s, v14.4s
-        mul     after, taps, depth
-        fmul    v20.4s, v20.4s, v14.4s
+        // The end of a full tile, and the first sums of the next: of floats, or of small values.
+.macro  finish
+        in_place scvtf, ALL_SUMS
         sub     pixels, pixels, tile
-        fmul    v22.4s, v22.4s, v14.4s
+        ldr     next, [first, #8]
+        ldr     left, [first, #24]
+        each_half fmul, v14, v15
         cmp     pixels, tile
-        fmul    v17.4s, v17.4s, v15.4s
-        cset    taps_left, hs
-        fmul    v19.4s, v19.4s, v15.4s
-        ccmp    channels, #16, #0, ls
-        fmul    v21.4s, v21.4s, v15.4s
-        add     after, panel, after, lsl #3
-        fmul    v23.4s, v23.4s, v15.4s
-        csel    after, after, panel, hs
-        fadd    v16.4s, v16.4s, v13.4s
-        bfi     zero_point, w14, #31, #1
-        fadd    v17.4s, v17.4s, v13.4s
-        ldr     next, [left, #8]
-        fadd    v18.4s, v18.4s, v13.4s
-        ldr     taps_left, [left, #24]
-        each    fadd, v13.4s, v19.4s, v20.4s, v21.4s, v22.4s, v23.4s
-        uzp1    v16.8h, v16.8h, v17.8h
-        uzp1    v18.8h, v18.8h, v19.8h
-        uzp1    v20.8h, v20.8h, v21.8h
-        uzp1    v22.8h, v22.8h, v23.8h
-        tbz     zero_point, #0, 10f
-        each    sqadd, v7.8h, v16.8h, v18.8h, v20.8h, v22.8h
-10:     sqxtn   v10.8b, v16.8h
-        ldr     d17, [left, #16]
-        sqxtn   v11.8b, v20.8h
-        ldr     d19, [left, #16]
-        scvtf   v24.4s, v24.4s
-        ldr     d21, [left, #16]
-        sqxtn2  v10.16b, v18.8h
-        ldr     d23, [left, #16]
-        sqxtn2  v11.16b, v22.8h
-        ins     v17.d[1], taps_left
-        scvtf   v26.4s, v26.4s
-        limit   1, smax, LO, 12
-        scvtf   v28.4s, v28.4s
-        limit   2, smin, HI, 12
-        ldr     d16, [left]
-        scvtf   v30.4s, v30.4s
-        ins     v19.d[1], taps_left
-        scvtf   v25.4s, v25.4s
-        ldr     d18, [left]
-        scvtf   v27.4s, v27.4s
-        ins     v21.d[1], taps_left
-        scvtf   v29.4s, v29.4s
-        ldr     d20, [left]
-        scvtf   v31.4s, v31.4s
-        ins     v23.d[1], taps_left
-        fmul    v24.4s, v24.4s, v14.4s
-        st1     {v10.8b}, [out], out_stride
-        fmul    v26.4s, v26.4s, v14.4s
-        ins     v16.d[1], next
-        fmul    v28.4s, v28.4s, v14.4s
-        st1     {v10.d}[1], [out], out_stride
-        fmul    v30.4s, v30.4s, v14.4s
-        ldr     d22, [left]
-        fmul    v25.4s, v25.4s, v15.4s
-        st1     {v11.8b}, [out], out_stride
-        fmul    v27.4s, v27.4s, v15.4s
-        ins     v18.d[1], next
-        fmul    v29.4s, v29.4s, v15.4s
-        st1     {v11.d}[1], [out], out_stride
-        fmul    v31.4s, v31.4s, v15.4s
-        ins     v20.d[1], next
-        each    fadd, v13.4s, v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, v30.4s, v31.4s
-        uzp1    v24.8h, v24.8h, v25.8h
-        ins     v22.d[1], next
-        uzp1    v26.8h, v26.8h, v27.8h
-        ldr     d25, [left, #16]
-        uzp1    v28.8h, v28.8h, v29.8h
-        ldr     d27, [left, #16]
-        uzp1    v30.8h, v30.8h, v31.8h
-        ldr     d29, [left, #16]
-        tbz     zero_point, #0, 10f
-        each    sqadd, v7.8h, v24.8h, v26.8h, v28.8h, v30.8h
-10:     sqxtn   v10.8b, v24.8h
-        ldr     d31, [left, #16]
-        sqxtn   v11.8b, v28.8h
-        ins     v25.d[1], taps_left
-        mov     v24.16b, v16.16b
-        ins     v27.d[1], taps_left
-        sqxtn2  v10.16b, v26.8h
-        ins     v29.d[1], taps_left
-        sqxtn2  v11.16b, v30.8h
-        ins     v31.d[1], taps_left
-        mov     v26.16b, v16.16b
-        limit   1, smax, LO, 12
-        mov     v28.16b, v16.16b
-        limit   2, smin, HI, 12
-        cmp     pixels, #4
-        st1     {v10.8b}, [out], out_stride
-        mov     v30.16b, v16.16b
-        st1     {v10.d}[1], [out], out_stride
+        each_half fadd, v12, v13
         mov     taps_left, taps
+        tbz     zero_point, #5, 19f
+
+        str     q17, [out, #16]
+        ldr     d17, [first, #16]
+        st1     {v16.4s}, [out], out_stride
+        ldr     d16, [first]
+        str     q19, [out, #16]
+        ldr     d19, [first, #16]
+        st1     {v18.4s}, [out], out_stride
+        ldr     d18, [first]
+        str     q21, [out, #16]
+        ins     v17.d[1], left
+        st1     {v20.4s}, [out], out_stride
+        ins     v16.d[1], next
+        str     q23, [out, #16]
+        ins     v19.d[1], left
+        st1     {v22.4s}, [out], out_stride
+        ins     v18.d[1], next
+        str     q25, [out, #16]
+        mov     v21.16b, v17.16b
+        st1     {v24.4s}, [out], out_stride
+        mov     v20.16b, v16.16b
+        str     q27, [out, #16]
+        mov     v23.16b, v17.16b
+        st1     {v26.4s}, [out], out_stride
+        mov     v22.16b, v16.16b
+        str     q29, [out, #16]
+        mov     v25.16b, v17.16b
+        st1     {v28.4s}, [out], out_stride
+        mov     v24.16b, v16.16b
+        str     q31, [out, #16]
+        mov     v27.16b, v17.16b
+        st1     {v30.4s}, [out], out_stride
+        b       18f
+
+19:     uzp1    v16.8h, v16.8h, v17.8h
+        uzp1    v18.8h, v18.8h, v19.8h
+        ldr     d17, [first, #16]
+        uzp1    v20.8h, v20.8h, v21.8h
+        ldr     d19, [first, #16]
+        uzp1    v22.8h, v22.8h, v23.8h
+        ldr     d21, [first, #16]
+        uzp1    v24.8h, v24.8h, v25.8h
+        ldr     d23, [first, #16]
+        uzp1    v26.8h, v26.8h, v27.8h
+        ldr     d25, [first, #16]
+        uzp1    v28.8h, v28.8h, v29.8h
+        ins     v17.d[1], left
+        uzp1    v30.8h, v30.8h, v31.8h
+        ins     v19.d[1], left
+        tbz     zero_point, #0, 10f
+        ldr     q7, [sp, #ZERO_POINT]
+        add_zero_point v7
+10:     sqxtn   v10.8b, v16.8h
+        ldr     d16, [first]
+        sqxtn   v11.8b, v20.8h
+        ldr     d20, [first]
+        sqxtn   v6.8b, v24.8h
+        ins     v21.d[1], left
+        sqxtn   v7.8b, v28.8h
+        ins     v23.d[1], left
+        sqxtn2  v10.16b, v18.8h
+        ldr     d18, [first]
+        sqxtn2  v11.16b, v22.8h
+        ins     v16.d[1], next
+        sqxtn2  v6.16b, v26.8h
+        ldr     d22, [first]
+        sqxtn2  v7.16b, v30.8h
+        limits  v10, v11, 24
+        ins     v20.d[1], next
+        st1     {v10.8b}, [out], out_stride
+        ins     v25.d[1], left
+        st1     {v10.d}[1], [out], out_stride
+        limits  v6, v7, 24
+        ins     v18.d[1], next
         st1     {v11.8b}, [out], out_stride
-        ldr     left, [sp, #STEPS]
-        tbz     tile, #3, 10f
+        ins     v22.d[1], next
         st1     {v11.d}[1], [out], out_stride
-10:
+        mov     v24.16b, v16.16b
+        st1     {v6.8b}, [out], out_stride
+        mov     v27.16b, v17.16b
+        st1     {v6.d}[1], [out], out_stride
+        st1     {v7.8b}, [out], out_stride
+        tbz     tile, #3, 18f
+        st1     {v7.d}[1], [out], out_stride
+18:     mov     v26.16b, v16.16b
+        ldr     left, [sp, #STEPS]
+        fill    mov, v16.16b, v28.16b, v30.16b
+        fill    mov, v17.16b, v29.16b, v31.16b
 .endm
 
         // And by (5d): v12 and v13 hold what is added.
 .macro  finish_fused
-        mov     v11.16b, v12.16b
-        add     left, offset, #32
-        mov     v7.16b, v12.16b
-        cmp     pixels, tile
-        fmla    v11.4s, v20.4s, v14.4s
-        ccmp    channels, #16, #0, ls
-        mov     v20.16b, v13.16b
-        csel    offset, left, offset, hs
-        fmla    v7.4s, v16.4s, v14.4s
+        mov     v6.16b, v12.16b
+        ldr     next, [first, #8]
+        mov     v7.16b, v13.16b
+        ldr     left, [first, #24]
+        mov     v10.16b, v12.16b
         sub     pixels, pixels, tile
-        fmla    v20.4s, v21.4s, v15.4s
+        fmla    v7.4s, v21.4s, v15.4s
+        ldr     d21, [first, #16]
+        fmla    v10.4s, v16.4s, v14.4s
+        ldr     d16, [first]
+        mov     v11.16b, v13.16b
         cmp     pixels, tile
-        mov     v21.16b, v12.16b
-        cset    taps_left, hs
-        mov     v16.16b, v13.16b
-        bfi     zero_point, w14, #31, #1
-        fmla    v21.4s, v22.4s, v14.4s
-        ldr     left, [args, #N8_OFF_IG_START]
-        uzp1    v20.8h, v11.8h, v20.8h
-        mov     panel, after
-        mov     v22.16b, v13.16b
-        mul     after, taps, depth
-        fmla    v16.4s, v17.4s, v15.4s
-        add     left, left, offset
-        fmla    v22.4s, v23.4s, v15.4s
-        ldr     next, [left, #8]
-        mov     v17.16b, v12.16b
-        ldr     d23, [left, #16]
-        sqxtn   v11.8b, v20.8h
-        ldr     taps_left, [left, #24]
-        fmla    v17.4s, v18.4s, v14.4s
-        ldr     d20, [left]
-        uzp1    v22.8h, v21.8h, v22.8h
-        ldr     d21, [left, #16]
-        uzp1    v16.8h, v7.8h, v16.8h
-        ccmp    channels, #16, #0, ls
-        mov     v18.16b, v13.16b
-        add     after, panel, after, lsl #3
-        sqxtn2  v11.16b, v22.8h
-        csel    after, after, panel, hs
-        mov     v22.16b, v12.16b
-        ins     v21.d[1], taps_left
-        fmla    v18.4s, v19.4s, v15.4s
-        ldr     d19, [left, #16]
-        mov     v7.16b, v12.16b
-        cmp     pixels, #4
-        sqxtn   v10.8b, v16.8h
-        ldr     d16, [left]
-        fmla    v7.4s, v24.4s, v14.4s
-        ins     v20.d[1], next
-        mov     v24.16b, v13.16b
-        ins     v19.d[1], taps_left
-        uzp1    v18.8h, v17.8h, v18.8h
-        ldr     d17, [left, #16]
-        fmla    v24.4s, v25.4s, v15.4s
-        ins     v16.d[1], next
-        mov     v25.16b, v12.16b
-        ins     v23.d[1], taps_left
-        sqxtn2  v10.16b, v18.8h
-        fmla    v22.4s, v28.4s, v14.4s
-        ins     v17.d[1], taps_left
-        mov     v28.16b, v13.16b
-        limit   1, smax, LO, 18
-        fmla    v25.4s, v26.4s, v14.4s
-        fmla    v28.4s, v29.4s, v15.4s
-        limit   2, smin, HI, 18
-        mov     v29.16b, v12.16b
-        st1     {v10.8b}, [out], out_stride
-        mov     v26.16b, v13.16b
-        st1     {v10.d}[1], [out], out_stride
-        fmla    v29.4s, v30.4s, v14.4s
-        st1     {v11.8b}, [out], out_stride
-        mov     v30.16b, v13.16b
-        st1     {v11.d}[1], [out], out_stride
-        fmla    v26.4s, v27.4s, v15.4s
-        ldr     d27, [left, #16]
-        uzp1    v28.8h, v22.8h, v28.8h
-        ldr     d18, [left]
-        uzp1    v24.8h, v7.8h, v24.8h
-        ldr     d22, [left]
-        fmla    v30.4s, v31.4s, v15.4s
-        uzp1    v26.8h, v25.8h, v26.8h
-        ldr     d25, [left, #16]
-        sqxtn   v10.8b, v24.8h
-        ins     v18.d[1], next
-        sqxtn   v11.8b, v28.8h
-        ins     v22.d[1], next
-        uzp1    v30.8h, v29.8h, v30.8h
-        ins     v27.d[1], taps_left
-        sqxtn2  v10.16b, v26.8h
-        ins     v25.d[1], taps_left
-        sqxtn2  v11.16b, v30.8h
+        fmla    v6.4s, v20.4s, v14.4s
         mov     taps_left, taps
-        mov     v28.16b, v16.16b
-        ldr     left, [sp, #STEPS]
-        mov     v29.16b, v17.16b
-        limit   1, smax, LO, 7
-        mov     v24.16b, v16.16b
-        limit   2, smin, HI, 7
-        mov     v26.16b, v16.16b
+        fmla    v11.4s, v17.4s, v15.4s
+        ins     v21.d[1], left
+        mov     v20.16b, v12.16b
+        ins     v16.d[1], next
+        mov     v17.16b, v13.16b
+        uzp1    v6.8h, v6.8h, v7.8h
+        uzp1    v10.8h, v10.8h, v11.8h
+        sqxtn   v6.8b, v6.8h
+        sqxtn   v10.8b, v10.8h
+        fmla    v17.4s, v19.4s, v15.4s
+        ldr     d19, [first, #16]
+        fmla    v20.4s, v18.4s, v14.4s
+        ldr     d18, [first]
+        mov     v7.16b, v12.16b
+        mov     v11.16b, v13.16b
+        fmla    v7.4s, v22.4s, v14.4s
+        ins     v19.d[1], left
+        uzp1    v20.8h, v20.8h, v17.8h
+        ins     v18.d[1], next
+        fmla    v11.4s, v23.4s, v15.4s
+        ldr     d22, [first]
+        sqxtn2  v10.16b, v20.8h
+        ldr     d23, [first, #16]
+        mov     v20.16b, v12.16b
+        mov     v17.16b, v13.16b
+        uzp1    v7.8h, v7.8h, v11.8h
+        ins     v22.d[1], next
+        fmla    v17.4s, v25.4s, v15.4s
+        ins     v23.d[1], left
+        sqxtn2  v6.16b, v7.8h
+        ldr     d25, [first, #16]
+        fmla    v20.4s, v24.4s, v14.4s
+        ldr     d24, [first]
+        mov     v11.16b, v12.16b
+        mov     v7.16b, v13.16b
+        fmla    v11.4s, v26.4s, v14.4s
+        limits v10, v6, 26
+        uzp1    v20.8h, v20.8h, v17.8h
+        ldr     d26, [first]
+        fmla    v7.4s, v27.4s, v15.4s
         st1     {v10.8b}, [out], out_stride
-        mov     v30.16b, v16.16b
+        sqxtn   v20.8b, v20.8h
         st1     {v10.d}[1], [out], out_stride
-        mov     v31.16b, v17.16b
-        st1     {v11.8b}, [out], out_stride
+        mov     v10.16b, v12.16b
+        st1     {v6.8b}, [out], out_stride
+        mov     v27.16b, v13.16b
+        st1     {v6.d}[1], [out], out_stride
+        fmla    v10.4s, v28.4s, v14.4s
+        ins     v24.d[1], next
+        fmla    v27.4s, v29.4s, v15.4s
+        ins     v25.d[1], left
+        mov     v6.16b, v12.16b
+        ins     v26.d[1], next
+        mov     v29.16b, v13.16b
+        ldr     d28, [first]
+        fmla    v6.4s, v30.4s, v14.4s
+        ldr     d30, [first]
+        uzp1    v10.8h, v10.8h, v27.8h
+        ldr     d27, [first, #16]
+        fmla    v29.4s, v31.4s, v15.4s
+        ldr     d31, [first, #16]
+        sqxtn   v10.8b, v10.8h
+        ins     v28.d[1], next
+        mov     v17.16b, v21.16b
+        ins     v30.d[1], next
+        uzp1    v11.8h, v11.8h, v7.8h
+        ins     v27.d[1], left
+        uzp1    v6.8h, v6.8h, v29.8h
+        ins     v31.d[1], left
+        sqxtn2  v20.16b, v11.8h
+        ldr     left, [sp, #STEPS]
+        sqxtn2  v10.16b, v6.8h
+        mov     v29.16b, v21.16b
+        limits v20, v10, 6
+        st1     {v20.8b}, [out], out_stride
+        st1     {v20.d}[1], [out], out_stride
+        mov     v20.16b, v16.16b
+        st1     {v10.8b}, [out], out_stride
         tbz     tile, #3, 10f
-        st1     {v11.d}[1], [out], out_stride
+        st1     {v10.d}[1], [out], out_stride
 10:
 .endm
 
@@ -1031,62 +999,50 @@ next    .req x17
         b       6f
 7:      sums_of_two
         b       6f
-8:
-        ldr     left, [args, #N8_OFF_IG_MULTIPLIER]
-        ldr     q13, [sp, #ROUNDING]
-        add     left, left, offset
-        ldp     q14, q15, [left]
-        tbz     zero_point, #10, 16f
-        ldr     left, [args, #N8_OFF_IG_BIAS_F32]
-        add     left, left, offset
-        ldp     q12, q13, [left]
-16:     ldr     ptr0, [cursor]
-        cmp     pixels, tile
-        ccmp    channels, #8, #0, hs
-        mul     after, taps, depth
-        cset    left, hs
-        cmp     pixels, tile
-        ccmp    channels, #16, #0, ls
-        and     left, left, x28, lsr #9
-        bfi     zero_point, w12, #31, #1
-        add     after, panel, after, lsl #3
-        csel    after, after, panel, hs
-        ldr     d8, [weights], #16
+8:      ldr     ptr0, [cursor]
+        orr     left, x28, x28, lsl #4          // where floats are stored
         ldr     ptr1, [cursor, #8]
+        cmp     pixels, tile
         mov     v18.16b, v16.16b
-        ldr     d9, [weights], #16
+        ccmp    channels, #8, #0, hs
         mov     v19.16b, v17.16b
-        ldr     ptr2, [cursor, #16]
+        ldr     d8, [weights], #16
         mov     v20.16b, v16.16b
         ldr     d0, [ptr0], #8
         mov     v21.16b, v17.16b
-        ldr     ptr3, [cursor, #24]
-        ldr     d1, [ptr1], #8
+        ldr     ptr2, [cursor, #16]
         mov     v22.16b, v16.16b
-        ld1     {v8.d}[1], [upper], by16
+        ldr     d9, [weights], #16
         mov     v23.16b, v17.16b
-        ldr     ptr4, [cursor, #32]
+        ldr     ptr3, [cursor, #24]
         mov     v24.16b, v16.16b
-        ldr     d2, [ptr2], #8
+        ldr     d1, [ptr1], #8
         mov     v25.16b, v17.16b
-        ldr     ptr5, [cursor, #40]
-        ldr     d3, [ptr3], #8
+        ldr     ptr4, [cursor, #32]
         mov     v26.16b, v16.16b
-        ld1     {v9.d}[1], [upper], by16
+        ld1     {v8.d}[1], [upper], by16
         mov     v27.16b, v17.16b
-        ldr     ptr6, [cursor, #48]
+        ldr     d2, [ptr2], #8
         mov     v28.16b, v16.16b
-        ldr     d4, [ptr4], #8
+        ldr     ptr5, [cursor, #40]
         mov     v29.16b, v17.16b
-        add     cursor, cursor, tile, lsl #3
+        ldr     d3, [ptr3], #8
         mov     v30.16b, v16.16b
-        ldr     d5, [ptr5], #8
+        ld1     {v9.d}[1], [upper], by16
         mov     v31.16b, v17.16b
+        ldr     ptr6, [cursor, #48]
+        cset    next, hs
+        ldr     d4, [ptr4], #8
+        and     next, next, left, lsr #9
+        add     cursor, cursor, tile, lsl #3
+        ldr     d5, [ptr5], #8
+        and     zero_point, zero_point, #0x3fffffff
         ldur    ptr7, [cursor, #-8]
         ldr     left, [sp, #STEPS]
+        cbnz    next, 22f
 
         // One tap: 8 bytes at a time but for its last 8 or 4.
-1:      cbz     left, 13f
+1:      cbz     left, 21f
 2:      first_dots "sub left, left, #1", FIRST_ROWS, IS_LAST_TILE, IS_LAST_TAP, ROWS_THEN, , , \
                 IF_EIGHT
         second_dots , , IF_EIGHT, , , "cbnz left, 2b"
@@ -1094,48 +1050,79 @@ next    .req x17
         // The last 8; the next pointers are loaded with them.
 3:      tbnz    depth, #2, 4f
         first_dots "subs taps_left, taps_left, #1", "ldr ptr0, [next]", \
-                "csel weights, after, weights, eq", "add upper, weights, #8", \
+                "csel weights, panel, weights, eq", "add upper, weights, #8", \
                 "ldr ptr1, [next, #8]", "ldr ptr2, [next, #16]", "ldr ptr3, [next, #24]", \
                 "ldr ptr4, [next, #32]", "ldr ptr5, [next, #40]"
         second_dots "add cursor, next, tile, lsl #3", "ldr ptr6, [next, #48]", \
                 "ldur ptr7, [cursor, #-8]", STEPS_OF_TAP
         cbnz    taps_left, 1b
-        tbz     zero_point, #31, 5f
-12:     tbnz    zero_point, #10, 14f
-        finish_small
+14:     tbz     zero_point, #31, 12f
+        finish_fused
         b.hi    1b
-        // No tile of more than 4 pixels is left.
-15:     cbnz    pixels, 11f
-        ldr     next, [args, #N8_OFF_IG_MULTIPLIER]
-        ldr     after, [args, #N8_OFF_IG_BIAS_F32]
-        cmp     channels, #16
+        // The panel's last tile follows, or the next panel.
+15:     cbnz    pixels, 17f
         ldr     pixels, [args, #N8_OFF_IG_PIXELS]
-        b.lo    20f
+        cmp     channels, #16
         ldr     out, [args, #N8_OFF_IG_OUT]
-        add     next, next, offset
-        ldp     q14, q15, [next]
-        add     after, after, offset
-        mul     next, taps, depth
+        b.lo    20f
         sub     channels, channels, #8
-        orr     zero_point, zero_point, #0x80000000
-        cmp     pixels, tile
+        add     offset, offset, #32
+        tbnz    zero_point, #5, 19f
         add     out, out, offset, lsr #2
-        ccmp    channels, #16, #0, ls
-        tbz     zero_point, #10, 16f
-        ldp     q12, q13, [after]
-16:     add     after, panel, next, lsl #3
-        csel    after, after, panel, hs
-        b       1b
-14:     finish_fused
+16:     ldr     left, [args, #N8_OFF_IG_MULTIPLIER]
+        ldr     next, [args, #N8_OFF_IG_BIAS_F32]
+        add     left, left, offset
+        ldp     q14, q15, [left]
+        add     next, next, offset
+        tbz     zero_point, #31, 18f
+11:     ldp     q12, q13, [next]
+17:     cmp     pixels, tile
+        mul     next, taps, depth
+        ldr     left, [sp, #STEPS]
         b.hi    1b
-        b       15b
-11:     mov     weights, panel
+        b.lo    13f
+        cmp     channels, #16
+        b.lo    1b
+        add     first, first, #32
+        add     panel, panel, next, lsl #3
+        b       1b
+
+        // Where floats are stored, and where values are small.
+19:     add     out, out, offset
+        b       16b
+18:     tbnz    zero_point, #5, 11b
+        ldr     q12, [sp, #ROUNDING]
+        mov     v13.16b, v12.16b
+        b       17b
+
+        // No full tile.
+13:     and     zero_point, zero_point, #0x3fffffff
+        cmp     pixels, #4
+        b.hi    1b
+        mov     weights, panel
         add     upper, panel, #8
         sub     cursor, cursor, tile, lsl #3
         b       9b
 
+12:     tbz     zero_point, #30, 5f
+        finish
+        b.hi    1b
+        b       15b
+
+        // A full tile that ends where the next begins: by (5d) if its channels have a start.
+22:     ldr     first, [args, #N8_OFF_IG_BIAS]
+        tst     zero_point, #6
+        orr     zero_point, zero_point, #0x40000000
+        cset    left, ne
+        bfi     zero_point, w12, #11, #1
+        tbz     zero_point, #10, 23f
+        ldr     first, [args, #N8_OFF_IG_START]
+        orr     zero_point, zero_point, #0x80000000
+23:     add     first, first, offset
+        b       16b
+
         // Nothing before them.
-13:
+21:
         .irp    part, FIRST_ROWS, IS_LAST_TILE, IS_LAST_TAP, ROWS_THEN
         \part
         .endr
@@ -1144,7 +1131,7 @@ next    .req x17
         // The last 4; each load of a row reads 8.
 4:      dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr d6, [ptr6], #8"
         dots    1, 0, 18, 19, v8, v9, "ldr ptr0, [next]", "subs taps_left, taps_left, #1"
-        dots    2, 0, 20, 21, v8, v9, "csel weights, after, weights, eq", "ldr ptr1, [next, #8]"
+        dots    2, 0, 20, 21, v8, v9, "csel weights, panel, weights, eq", "ldr ptr1, [next, #8]"
         dots    3, 0, 22, 23, v8, v9, "add upper, weights, #8", "ldr ptr2, [next, #16]"
         dots    4, 0, 24, 25, v8, v9, "ldr d10, [weights], #16", "ldr ptr3, [next, #24]"
         dots    5, 0, 26, 27, v8, v9, "ldr d11, [weights], #16", "ldr ptr4, [next, #32]"
@@ -1162,7 +1149,7 @@ next    .req x17
         ldur    ptr7, [cursor, #-8]
         ldr     left, [sp, #STEPS]
         cbnz    taps_left, 1b
-        tbnz    zero_point, #31, 12b
+        b       14b
 
         // The pointers of the next tap were not there.
 5:      sub     cursor, cursor, tile, lsl #3
@@ -1893,18 +1880,9 @@ taps_at .req x8
 #define ORDERED 0x40    // for cores that issue in order
 #define SEVEN   0x80    // for tiles of 7 pixels
 
-// name, march: of the function. rows: plain, packed or winograd. sums: the macro above for both;
-// ordered: that for cores that issue in order.
-.macro  igemm   name, march, rows, sums, ordered
-func    n8_igemm_s8_s8_\name, \march
-        mov     kind, #0
-.Lkind_\name:
-        enter   FRAME, SAVED
-        ldr     out_stride, [args, #N8_OFF_IG_OUT_STRIDE]
-        ldr     panel, [args, #N8_OFF_IG_WEIGHTS]
-        ldr     channels, [args, #N8_OFF_IG_CHANNELS]
-        ldp     taps, depth, [args, #N8_OFF_IG_TAPS]
-        mov     offset, #0
+// What all of them begin with: zero_point, tile, and the vectors on the stack but those of a panel.
+// Changes v0-v5 and x1-x8.
+func    n8_igemm_8x8_begin
         ldp     zero_point, w1, [args, #N8_OFF_IG_ZERO_POINT]   // and lo
         ldp     w2, w7, [args, #N8_OFF_IG_HI]                    // and small
         mov     tile, #8
@@ -1944,6 +1922,22 @@ func    n8_igemm_s8_s8_\name, \march
         stp     q0, q1, [sp, #MAGIC]
         stp     q2, q3, [sp, #ZERO_POINT]
         stp     q4, q5, [sp, #HI]
+        ret
+endfunc n8_igemm_8x8_begin
+
+// name, march: of the function. rows: plain, packed or winograd. sums: the macro above for both;
+// ordered: that for cores that issue in order.
+.macro  igemm   name, march, rows, sums, ordered
+func    n8_igemm_s8_s8_\name, \march
+        mov     kind, #0
+.Lkind_\name:
+        enter   FRAME, SAVED
+        ldr     out_stride, [args, #N8_OFF_IG_OUT_STRIDE]
+        ldr     panel, [args, #N8_OFF_IG_WEIGHTS]
+        ldr     channels, [args, #N8_OFF_IG_CHANNELS]
+        ldp     taps, depth, [args, #N8_OFF_IG_TAPS]
+        mov     offset, #0
+        call    begin
     .ifnb \ordered
         sub     left, depth, #1
         lsr     left, left, #3
