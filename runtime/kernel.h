@@ -515,7 +515,6 @@ N8_ALL_ARGS(N8_SETS)
 // The order of the weights in a panel of nr channels: taps one after the other, each of them
 // depth * nr bytes; the last brackets are contiguous. `step` divides every depth.
 //   CHANNELS       [depth / kr][nr][kr]              step = kr
-//   CHANNELS_BY_2  the same                          step = 2 * kr
 //   CHANNELS_BY_4  the same                          step = 4 * kr
 //   GROUPS         as CHANNELS with kr = 16, but the blocks of 8 bytes of a tap come in any order,
 //                  each panel's own; four of them, or the last two, are a group, of which each of
@@ -532,7 +531,6 @@ N8_ALL_ARGS(N8_SETS)
 //                  tiles are packed together
 enum n8_packing {
     N8_PACKING_CHANNELS,
-    N8_PACKING_CHANNELS_BY_2,
     N8_PACKING_CHANNELS_BY_4,
     N8_PACKING_GROUPS,
     N8_PACKING_GROUPS_BY_4,

@@ -57,6 +57,15 @@ sum0      .req v16
 sum1      .req v20
 sum2      .req v24
 sum3      .req v28
+
+// What `kind` says.
+#define ADD     1       // adds a residual
+#define FLOATS  3       // stores floats
+#define CLAMPS  4       // lo and hi are not those of saturation
+#define GROUPS  8       // sums by groups, for the Cortex-A53
+#define WORDS   0x13    // stores the sums
+#define START   0x20    // the channels have a start (5d)
+
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
 .macro  zero
@@ -105,9 +114,11 @@ sum3      .req v28
 
 // At the end of a tap, from here on loads are of the next one; at the end of the last tap, of the
 // next tile, after the last tile of the first again, which may be read and is not used.
-.macro  end_tap
+.macro  end_tap a, b
+        \a
         subs    taps_left, taps_left, #1
         ldr     left, [args, #N8_OFF_IG_DEPTH]
+        \b
         b.ne    7f
         cmp     pixels, #4
         b.hi    6f
@@ -189,16 +200,14 @@ sum3      .req v28
 
 // Sums of a channel at the end of a tap.
 .macro  sum_up_last add, s0, s1, s2, s3
-        end_tap
-        \add    \s0\().4s, t0.8h
+        end_tap "\add \s0\().4s, v8.8h", "\add \s1\().4s, v9.8h"
+        \add    \s2\().4s, t2.8h
         ldr     ptr0, [cursor]
         ldr     ptr1, [cursor, #8]
-        \add    \s1\().4s, t1.8h
+        \add    \s3\().4s, t3.8h
         ldr     ptr2, [cursor, #16]
         ldr     ptr3, [cursor, #24]
-        \add    \s2\().4s, t2.8h
         add     cursor, cursor, #32
-        \add    \s3\().4s, t3.8h
 .endm
 
 // Those of the third channel, after whose loads the tap may end: the flags are of what is left of it.
@@ -276,20 +285,20 @@ sum3      .req v28
 .endm
 
 // The last 16 bytes of a tap.
-.macro  group_short
+.macro  group_short add
         first_half wt0, HALVES(wt2d, weights, a2, high0), HALVES(wt1d, weights, a3, high1), HALVES(wt3d, weights, wt2, high0)
-        sum_up  sadalp, acc00, acc10, acc20, acc30
+        sum_up  \add, acc00, acc10, acc20, acc30
         first_half wt2
-        sum_up_last sadalp, acc01, acc11, acc21, acc31
+        ins     wt1.d[1], high1
+        sum_up_last \add, acc01, acc11, acc21, acc31
         ldr     deep, [marks], #8
-        first_half wt1, HALVES(wt0d, weights, wt1, high1)
-        ins     wt3.d[1], high0
+        first_half wt1, HALVES(wt0d, weights, wt3, high0)
         numbers deep, 0
-        sum_up  sadalp, acc02, acc12, acc22, acc32
-        first_half wt3, , , , , , BLOCKS(a0d, ptr0, , high0), BLOCKS(a1d, ptr1, wt0, high1), \
+        sum_up  \add, acc02, acc12, acc22, acc32
+        first_half wt3, , , , , , BLOCKS(a0d, ptr0, wt0, high0), BLOCKS(a1d, ptr1, , high1), \
                  BLOCKS(a2d, ptr2, a0, high0)
         add     upper, weights, #48
-        sum_up  sadalp, acc03, acc13, acc23, acc33, BLOCKS(a3d, ptr3, a1, high1)
+        sum_up  \add, acc03, acc13, acc23, acc33, BLOCKS(a3d, ptr3, a1, high1)
         numbers deep, 2
 .endm
 
@@ -297,22 +306,24 @@ sum3      .req v28
         cmp     left, #16
         add     upper, weights, #48
         numbers deep, 2
-        b.eq    4f
+        b.eq    .Lshort
+.Lgroups:
         group   2, 3, saddlp
         cbz     taps_left, 10f
         b.eq    5f
 1:      group   4, 5, sadalp
         cbz     taps_left, 10f
         b.ne    1b
-5:      group_short
+5:      group_short sadalp
         cbz     taps_left, 10f
-        cmp     left, #16
+13:     cmp     left, #16
         b.ne    1b
-        b       5b
-4:      zero
         b       5b
         ways    2, 3, saddlp
         ways    4, 5, sadalp
+.Lshort:
+        group_short saddlp
+        cbnz    taps_left, 13b
 10:
 .endm
 
@@ -364,7 +375,6 @@ zp      .req v15
 .macro  reduce
         ldr     tmp0, [args, #N8_OFF_IG_BIAS]
         addp    acc00.4s, acc00.4s, acc01.4s
-        add     tmp2, multiplier, offset
         addp    acc02.4s, acc02.4s, acc03.4s
         add     tmp0, tmp0, offset
         addp    acc10.4s, acc10.4s, acc11.4s
@@ -543,51 +553,49 @@ r3      .req v21
 added3  .req v21
 
 .macro  fused
-        ldr     tmp0, [args, #N8_OFF_IG_START]
+        ldr     d8, [tmp2]
         addp    acc00.4s, acc00.4s, acc01.4s
         ldr     tmp3, [args, #N8_OFF_IG_BIAS_F32]
         addp    acc02.4s, acc02.4s, acc03.4s
-        add     tmp2, multiplier, offset
+        ldr     tmp0, [args, #N8_OFF_IG_START]
         addp    acc10.4s, acc10.4s, acc11.4s
-        add     tmp0, tmp0, offset
+        ldr     tmp1, [tmp2, #8]
         addp    acc12.4s, acc12.4s, acc13.4s
         add     tmp3, tmp3, offset
-        addp    acc20.4s, acc20.4s, acc21.4s
+        addp    sum0.4s, acc00.4s, acc02.4s
+        add     tmp0, tmp0, offset
         ldr     d17, [tmp3]
+        ins     v8.d[1], tmp1
+        addp    sum1.4s, acc10.4s, acc12.4s
         ldr     tmp1, [tmp3, #8]
+        addp    acc20.4s, acc20.4s, acc21.4s
+        ldr     tmp2, [tmp0, #8]
         addp    acc22.4s, acc22.4s, acc23.4s
-        ldr     taps_left, [tmp0, #8]
-        addp    acc30.4s, acc30.4s, acc31.4s
-        ldr     tmp3, [tmp2, #8]
-        addp    acc32.4s, acc32.4s, acc33.4s
         ldr     d9, [tmp0]
         ins     added0.d[1], tmp1
-        addp    sum0.4s, acc00.4s, acc02.4s
-        add     tmp0, out, out_stride
-        addp    sum1.4s, acc10.4s, acc12.4s
-        add     tmp1, out, out_stride, lsl #1
+        addp    acc30.4s, acc30.4s, acc31.4s
+        addp    acc32.4s, acc32.4s, acc33.4s
         addp    sum2.4s, acc20.4s, acc22.4s
-        ldr     d8, [tmp2]
-        ins     v9.d[1], taps_left
+        ins     v9.d[1], tmp2
         addp    sum3.4s, acc30.4s, acc32.4s
         mov     added1.16b, added0.16b
         mov     added2.16b, added0.16b
-        add     tmp2, tmp0, out_stride, lsl #1
-        ins     v8.d[1], tmp3
         mov     added3.16b, added0.16b
-        add     sum0.4s, sum0.4s, v9.4s
-        add     sum1.4s, sum1.4s, v9.4s
-        add     sum2.4s, sum2.4s, v9.4s
+        on_sums add, v9, v9, v9, v9
+        and     tmp3, kind, #GROUPS | CLAMPS
         fmla    added0.4s, sum0.4s, scales.4s
-        add     sum3.4s, sum3.4s, v9.4s
+        cmp     pixels, #6
         fmla    added1.4s, sum1.4s, scales.4s
-        cmp     pixels, #4
-        fmla    added2.4s, sum2.4s, scales.4s
         ccmp    channels, #4, #0, hs
+        fmla    added2.4s, sum2.4s, scales.4s
+        ccmp    tmp3, #GROUPS, #0, hs
         fmla    added3.4s, sum3.4s, scales.4s
+        ldr     taps_left, [args, #N8_OFF_IG_TAPS]
+        add     upper, weights, #48
+        numbers deep, 2
         uzp1    half0.8h, added0.8h, added1.8h
-        sqxtn   bytes0.8b, half0.8h
         uzp1    half1.8h, added2.8h, added3.8h
+        sqxtn   bytes0.8b, half0.8h
         sqxtn   bytes1.8b, half1.8h
 .endm
 
@@ -642,11 +650,6 @@ biasesq .req q9
 
 // The kernel. All share their code, which is in the one that stores int8, adds nothing and is for
 // out-of-order cores: the others say what they are by `kind` and go on there.
-#define ADD     1       // adds a residual
-#define FLOATS  3       // stores floats; bit 2: whether lo and hi clamp
-#define GROUPS  8       // sums by groups, for the Cortex-A53
-#define WORDS   0x13    // stores the sums
-#define START   0x20    // the channels have a start (5d)
 
 func    n8_igemm_s8_s8_neon_4x4
         mov     tmp0, #0
@@ -706,6 +709,7 @@ func    n8_igemm_s8_s8_neon_4x4
         tbz     kind, #3, .Lout_of_order
         sums_in_order
 .Lsummed:
+        add     tmp2, multiplier, offset
         tbnz    kind, #5, .Lfused
         reduce
         tbnz    kind, #0, .Lother
@@ -737,8 +741,24 @@ func    n8_igemm_s8_s8_neon_4x4
         tbnz    kind, #1, .Lwide
         scale_add
         b       .Lscaled
+
+        // (5d) of a full tile in groups, after which another one follows, is stored from one address.
 .Lfused:
         fused
+        b.ne    16f
+        st1     {bytes0.s}[0], [out], out_stride
+        st1     {bytes0.s}[1], [out], out_stride
+        sub     pixels, pixels, #4
+        st1     {bytes1.s}[0], [out], out_stride
+        cmp     left, #16
+        st1     {bytes1.s}[1], [out], out_stride
+        b.ne    .Lgroups
+        b       .Lshort
+16:     add     tmp0, out, out_stride
+        add     tmp1, out, out_stride, lsl #1
+        add     tmp2, tmp0, out_stride, lsl #1
+        cmp     pixels, #4
+        ccmp    channels, #4, #0, hs
         b       .Lstore
 .Lwide:
         to_32

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implicit GEMM in tiles of 8 pixels x 8 channels, on all levels:
+// Implicit GEMM in tiles of 8 pixels x 8 channels, by dot products or products of matrices:
 //
 //   acc''[p][n] = bias[n] + sum over taps t and bytes k of rows[t][p][k] * w[n][t][k]     (3)(12)
 //   s32   out[p][n] = acc''[p][n]
@@ -279,152 +279,6 @@ func    n8_igemm_8x8_edge
         b.ne    1b
         ret
 endfunc n8_igemm_8x8_edge
-
-// Sums by multiplications of bytes to 16 bits -------------------------------------------------
-//
-// A pair of bytes of a pixel is loaded into all four lanes of a vector and multiplied by the pairs
-// of four channels; sadalp adds the two products of a pair, so that a sum stands in its lane from
-// the first. A step is two pairs.
-//
-//                       w v8   v9                  2 bytes of 8 channels; v10, v11: the next ones
-//          a v0, v1     v4 v5, v6 v7               2 bytes of 2 pixels; v2, v3: the next 2
-//
-// In-order cores begin a 64-bit load and an operation on 128 bits in the same cycle, and not
-//   a 128-bit load: all loads of the loop are of 64 bits, each beside an operation and at least 4
-//   cycles before its use, and 4 operations stand between two that depend on each other.
-// Bounds: |a| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products that
-//   share an int16 lane reach at most 32640; sadalp empties it before a third. int32 is proved by
-//   (12).
-
-        // The next weights, after the last two pixels of a step.
-.macro  next_weight to, from
-    .ifnb \from
-        ldr     \to, [\from], #8
-    .endif
-.endm
-
-        // The products of a step of two pixels. Meanwhile the pairs of the next two pixels are loaded
-        // from next0 and next1.
-.macro  multiply sum0, sum1, sum2, sum3, next0, next1, next_weights
-        smull   v4.8h, v0.8b, v8.8b
-        smull   v5.8h, v0.8b, v9.8b
-        smull   v6.8h, v1.8b, v8.8b
-        smull   v7.8h, v1.8b, v9.8b
-        next_weight d8, \next_weights
-        smlal   v4.8h, v2.8b, v10.8b
-        ld1r    {v0.4h}, [\next0], #2
-        smlal   v5.8h, v2.8b, v11.8b
-        ld1r    {v1.4h}, [\next1], #2
-        smlal   v6.8h, v3.8b, v10.8b
-        next_weight d9, \next_weights
-        smlal   v7.8h, v3.8b, v11.8b
-        next_weight d10, \next_weights
-        sadalp  v\sum0\().4s, v4.8h
-        ld1r    {v2.4h}, [\next0], #2
-        sadalp  v\sum1\().4s, v5.8h
-        ld1r    {v3.4h}, [\next1], #2
-        sadalp  v\sum2\().4s, v6.8h
-        next_weight d11, \next_weights
-        sadalp  v\sum3\().4s, v7.8h
-.endm
-
-        // While the last bytes of a tap are multiplied, those of the next one are loaded for the
-        // first two pixels; after the last tap the same once more, which are not used.
-.macro  next_tap
-        sub     ptr0, ptr0, #4
-        sub     ptr1, ptr1, #4
-        sub     weights, weights, #32
-        subs    taps_left, taps_left, #1
-        b.eq    8f
-        add     weights, weights, #32
-        ldp     ptr0, ptr1, [cursor]
-8:
-.endm
-
-.macro  sums_neon
-        // The operands of the first products, and the bias as the first sum of each pixel.
-        ldp     ptr0, ptr1, [cursor]
-        mov     left, depth
-        ldr     q16, [sp, #BIAS]
-        ldr     q17, [sp, #BIAS + 16]
-        ldp     ptr2, ptr3, [cursor, #16]
-        ldp     ptr4, ptr5, [cursor, #32]
-        mov     v18.16b, v16.16b
-        ldp     ptr6, ptr7, [cursor, #48]
-        add     cursor, cursor, #64
-        mov     v20.16b, v16.16b
-        ld1r    {v0.4h}, [ptr0], #2
-        mov     v22.16b, v16.16b
-        ld1r    {v1.4h}, [ptr1], #2
-        mov     v19.16b, v17.16b
-        ldr     d8, [weights], #8
-        mov     v21.16b, v17.16b
-        ldr     d9, [weights], #8
-        mov     v23.16b, v17.16b
-        cmp     pixels, #4
-        mov     v24.16b, v16.16b
-        ld1r    {v2.4h}, [ptr0], #2
-        mov     v25.16b, v17.16b
-        ld1r    {v3.4h}, [ptr1], #2
-        mov     v26.16b, v16.16b
-        ldr     d10, [weights], #8
-        mov     v27.16b, v17.16b
-        ldr     d11, [weights], #8
-        mov     v28.16b, v16.16b
-        mov     v29.16b, v17.16b
-        mov     v30.16b, v16.16b
-        mov     v31.16b, v17.16b
-        b.ls    4f
-
-        // A step of a tap.
-1:      multiply 16, 17, 18, 19, ptr2, ptr3
-        multiply 20, 21, 22, 23, ptr4, ptr5
-        subs    left, left, #4
-        multiply 24, 25, 26, 27, ptr6, ptr7
-        b.eq    3f
-2:      multiply 28, 29, 30, 31, ptr0, ptr1, weights
-        cbnz    left, 1b
-        cbz     taps_left, 7f
-        ldp     ptr2, ptr3, [cursor, #16]
-        ldp     ptr4, ptr5, [cursor, #32]
-        ldp     ptr6, ptr7, [cursor, #48]
-        add     cursor, cursor, #64
-        mov     left, depth
-        b       1b
-3:      next_tap
-        b       2b
-
-        // The same for 4 pixels or fewer.
-4:
-        cmp     pixels, #2
-        b.ls    9f
-10:     subs    left, left, #4
-        multiply 16, 17, 18, 19, ptr2, ptr3
-        b.eq    6f
-5:      multiply 20, 21, 22, 23, ptr0, ptr1, weights
-        cbnz    left, 10b
-        cbz     taps_left, 7f
-        ldp     ptr2, ptr3, [cursor, #16]
-        add     cursor, cursor, #64
-        mov     left, depth
-        b       10b
-6:      next_tap
-        b       5b
-
-        // And for 2 or fewer, as 7 x 7 leave: the last bytes of a step come from ptr2 and ptr3.
-9:      subs    left, left, #4
-        mov     ptr2, ptr0
-        mov     ptr3, ptr1
-        b.ne    11f
-        next_tap
-11:     multiply 16, 17, 18, 19, ptr0, ptr1, weights
-        cbnz    left, 9b
-        cbz     taps_left, 7f
-        add     cursor, cursor, #64
-        mov     left, depth
-        b       9b
-7:
-.endm
 
 // Sums by dot products of 4 bytes -------------------------------------------------------------
 //
@@ -2081,11 +1935,6 @@ func    n8_igemm_\slot\()_\name\suffix, \march
         b       .Lkind_\name
 endfunc n8_igemm_\slot\()_\name\suffix
 .endm
-
-igemm   neon, NEON, plain, sums_neon
-other   s8_s8_add, neon, NEON, ADD
-other   s8_s32, neon, NEON, WORDS
-other   s8_f32, neon, NEON, FLOATS
 
 igemm   dotprod, DOTPROD, plain, sums_dotprod, sums_dotprod_a55
 other   s8_s8_add, dotprod, DOTPROD, ADD

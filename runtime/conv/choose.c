@@ -13,9 +13,8 @@
 // costs about twice what it saves one of them.
 enum { PACKED_PANELS = 3 };
 
-// Bytes of a row for which sums of groups are worth an epilogue for every few of them, and those of
-// which all blocks have numbers.
-enum { LEAST_GROUPED = 24, MOST_GROUPED = N8_MOST_BLOCKS * N8_BLOCK };
+// Bytes of a row of which all blocks have numbers.
+enum { MOST_GROUPED = N8_MOST_BLOCKS * N8_BLOCK };
 
 // Before it halves them, the whole form of (23) has accumulators of up to twice the bound of (12).
 enum { MOST_WHOLE = 1 << 30 };
@@ -235,9 +234,8 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
     if (n8_packs_rows(&row->tile) && channels < PACKED_PANELS * n8_smaller(row->tile.nr, 8)) {
         return "packs rows, which does not pay for so few channels";
     }
-    if (row->tile.packing == N8_PACKING_GROUPS &&
-        (row_bytes(f->shape) < LEAST_GROUPED || row_bytes(f->shape) > MOST_GROUPED)) {
-        return "sums groups of products in int16, not for so few or so many input channels";
+    if (row->tile.packing == N8_PACKING_GROUPS && row_bytes(f->shape) > MOST_GROUPED) {
+        return "sums groups of products in int16, not for so many input channels";
     }
     return n8_is_winograd(&row->tile) ? lack_winograd(row, f) : NULL;
 }

@@ -9,7 +9,6 @@
 
 // What the C kernels, the packing and N8_SLACK rely on.
 #define RUNS_CHANNELS       1 // of kr in a step
-#define RUNS_CHANNELS_BY_2  2
 #define RUNS_CHANNELS_BY_4  4
 #define RUNS_GROUPS         1
 #define RUNS_GROUPS_BY_4    4

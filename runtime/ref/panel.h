@@ -11,7 +11,6 @@
 // Depths are multiples of this.
 static inline size_t n8_panel_step(const struct n8_tile *tile) {
     switch (tile->packing) {
-    case N8_PACKING_CHANNELS_BY_2:
     case N8_PACKING_WINOGRAD:
         return 2 * tile->kr;
     case N8_PACKING_CHANNELS_BY_4:

@@ -15,7 +15,7 @@ examples:
   neon8 profile net.n8 --core neoverse-n2            cycles; a time takes a clock
   neon8 profile net.n8 --measured net.bench.json     with the time that a board took
   neon8 profile net.n8 --board rpi5 --json           the same facts as one JSON object
-  neon8 profile --kernel igemm_s8_s8_neon --core cortex-a53 -o loop.svg
+  neon8 profile --kernel winograd_gemm_s32_neon --core cortex-a53 -o loop.svg
                                                      a kernel's loop, cycle by cycle
 
 Nothing is emulated: the model is planned as that core plans it, the calls of its
