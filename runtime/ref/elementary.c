@@ -27,39 +27,6 @@ static __attribute__((noinline)) bool all_within(const double *x, double most) {
     return beyond >> 63 == 0;
 }
 
-// e^x = (series * r + 1) * power; r is x near 0. For |x| up to 708.
-struct powers {
-    double series[LANES], r[LANES], power[LANES];
-};
-
-static __attribute__((noinline)) void exp_lanes(struct powers *restrict out,
-                                                const double *restrict x) {
-    const double magic = 6755399441055744.0;
-    double r[LANES], p[LANES];
-    EACH {
-        const double shifted = x[i] * 1.4426950408889634 + magic;
-        const double k = shifted - magic;
-        r[i] = (x[i] - k * N8_LN2_HIGH) - k * N8_LN2_LOW;
-        uint64_t bits;
-        memcpy(&bits, &shifted, sizeof bits);
-        bits = (bits + 1023) << 52;
-        memcpy(&out->power[i], &bits, sizeof bits);
-        p[i] = n8_exp_coefficients[13];
-    }
-#pragma GCC unroll 12
-    for (size_t j = 12; j > 0; j--) {
-        EACH p[i] = p[i] * r[i] + n8_exp_coefficients[j];
-    }
-    EACH {
-        out->series[i] = p[i];
-        out->r[i] = r[i];
-    }
-}
-
-static inline double exp_of(const struct powers *p, size_t i) {
-    return (p->series[i] * p->r[i] + 1.0) * p->power[i];
-}
-
 // What is rare, once in the library.
 static __attribute__((noinline)) void one_by_one(double *x, size_t count,
                                                  double (*function)(double)) {
@@ -67,34 +34,55 @@ static __attribute__((noinline)) void one_by_one(double *x, size_t count,
         x[i] = function(x[i]);
 }
 
-static void exp_block(double *x) {
-    struct powers p;
+// n8_exp of LANES values.
+static __attribute__((noinline)) void exp_block(double *x) {
+    const double magic = 6755399441055744.0;
+    double r[LANES], p[LANES], power[LANES];
     if (!all_within(x, 708.0)) {
         one_by_one(x, LANES, n8_exp);
         return;
     }
-    exp_lanes(&p, x);
-    EACH x[i] = exp_of(&p, i);
+    EACH {
+        const double shifted = x[i] * 1.4426950408889634 + magic;
+        const double k = shifted - magic;
+        r[i] = (x[i] - k * N8_LN2_HIGH) - k * N8_LN2_LOW;
+        uint64_t bits;
+        memcpy(&bits, &shifted, sizeof bits);
+        bits = (bits + 1023) << 52;
+        memcpy(&power[i], &bits, sizeof bits);
+        p[i] = n8_exp_coefficients[13];
+    }
+#pragma GCC unroll 13
+    for (size_t j = 13; j > 0; j--) {
+        EACH p[i] = p[i] * r[i] + n8_exp_coefficients[j - 1];
+    }
+    EACH x[i] = p[i] * power[i];
+}
+
+static void sigmoid_block(double *x) {
+    EACH x[i] = -x[i];
+    exp_block(x);
+    EACH x[i] = 1.0 / (1.0 + x[i]);
 }
 
 // A block by itself where fewer values are left.
-void n8_exp_all(double *x, size_t count) {
+static __attribute__((noinline)) void each_block(double *x, size_t count, void (*block)(double *)) {
     for (; count >= LANES; count -= LANES, x += LANES)
-        exp_block(x);
+        block(x);
     if (count > 0) {
         double last[LANES] = {0};
         memcpy(last, x, count * sizeof *x);
-        exp_block(last);
+        block(last);
         memcpy(x, last, count * sizeof *x);
     }
 }
 
+void n8_exp_all(double *x, size_t count) {
+    each_block(x, count, exp_block);
+}
+
 void n8_sigmoid_all(double *x, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        x[i] = -x[i];
-    n8_exp_all(x, count);
-    for (size_t i = 0; i < count; i++)
-        x[i] = 1.0 / (1.0 + x[i]);
+    each_block(x, count, sigmoid_block);
 }
 
 void n8_tanh_all(double *x, size_t count) {
