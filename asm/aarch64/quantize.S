@@ -13,6 +13,8 @@
 
         registers v, 4, f0, f1, f2, f3
         registers q, 4, f0q, f1q, f2q, f3q
+        registers v, 16, next0, next1, next2, next3, low, high
+        registers q, 16, next0q, next1q, next2q, next3q, lowq
 f0s     .req s4
 f0b     .req b4
 
@@ -21,11 +23,13 @@ f0b     .req b4
 //
 // Bounds: fcvtns gives 0 for NaN and saturates to 32 bits; every further step saturates to
 //   16 and then 8 bits, so it never wraps and lo, hi within int8 see the right side.
-// Registers: x0-x2, w3-w5, s0 the arguments; v0 inverse, v1 zero point (16 bits), v2 lo, v3 hi,
-//   v4-v7 sixteen values.
+// Registers: x0-x2, w3-w5, s0 the arguments; x6 0, and then 16; x7 64, and then 0; v0 inverse, v1 zero
+//   point (16 bits), v2 lo, v3 hi; v16-v19 sixteen floats, in v4-v7 until they are int16, and in v20,
+//   v21 until they are bytes.
 // Stack: none.
 // The caller proves -128 <= lo <= zero_point <= hi <= 127.
         registers v, 0, inverse, zp, qlo, qhi
+        registers x, 6, step, block
 
 func    n8_quantize_f32_s8_neon
         // Constants fill whole vectors; only the low halves of the integer arguments count.
@@ -35,14 +39,42 @@ func    n8_quantize_f32_s8_neon
         subs    count, count, #16
         b.lo    2f
 
-        // Sixteen floats become one vector of bytes; four chains hide each other's latency.
-1:      ldp     f0q, f1q, [in], #32
-        ldp     f2q, f3q, [in], #32
+        // Sixteen floats become int16 in one round and bytes in the next, so that in-order cores
+        // always have something to do. What the first round stores, the second one overwrites.
+        mov     step, #0
+        mov     block, #64
+        ldp     next0q, next1q, [in]
+        ldp     next2q, next3q, [in, #32]
+1:      sqadd   low.8h, f0.8h, zp.8h
+        sqadd   high.8h, f2.8h, zp.8h
+        fmul    f0.4s, next0.4s, inverse.s[0]
         subs    count, count, #16
-        each    fmul, inverse.s[0], f0.4s, f1.4s, f2.4s, f3.4s
-        round16 f0, f1, f2, f3, zp, qlo, qhi
-        str     f0q, [out], #16
-        b.hs    1b
+        csel    block, block, xzr, ge           // after the last ones the same again
+        sqxtn   low.8b, low.8h
+        fmul    f1.4s, next1.4s, inverse.s[0]
+        add     in, in, block
+        fmul    f2.4s, next2.4s, inverse.s[0]
+        fmul    f3.4s, next3.4s, inverse.s[0]
+        ldp     next0q, next1q, [in]
+        sqxtn2  low.16b, high.8h
+        fcvtns  f0.4s, f0.4s
+        fcvtns  f1.4s, f1.4s
+        fcvtns  f2.4s, f2.4s
+        ldp     next2q, next3q, [in, #32]
+        smax    low.16b, low.16b, qlo.16b
+        fcvtns  f3.4s, f3.4s
+        sqxtn   f0.4h, f0.4s
+        smin    low.16b, low.16b, qhi.16b
+        cmn     count, #16
+        sqxtn   f2.4h, f2.4s
+        str     lowq, [out]
+        add     out, out, step
+        sqxtn2  f0.8h, f1.4s
+        mov     step, #16
+        sqxtn2  f2.8h, f3.4s
+        b.ge    1b
+        add     in, in, #64
+        add     count, count, #16
 
         // The last 0 to 15 one by one, in lane 0 of the same steps.
 2:      adds    count, count, #16
@@ -65,13 +97,12 @@ endfunc n8_quantize_f32_s8_neon
 //                                int32_t zero_point);
 //
 // Bounds: |in - zero_point| <= 255 fits int16, and every step but the product is exact.
-// Registers: x0-x2, w3, s0 the arguments; v0 scale, v1 zero point (16 bits), v2-v7 sixteen values.
+// Registers: x0-x2, w3, s0 the arguments; v0 scale, v1 zero point (16 bits), v4-v7, v20, v21
+//   sixteen values.
 // Stack: none.
 // The caller proves -128 <= zero_point <= 127.
-        registers v, 2, low, high
 scale   .req v0
-lowq    .req q2
-lowb    .req b2
+lowb    .req b20
 
 func    n8_dequantize_s8_f32_neon
         dup     zp.8h, w3
