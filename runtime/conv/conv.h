@@ -29,8 +29,8 @@ struct n8_igemm_plan {
     size_t bundle;      // groups of the layer that are packed as one
     size_t block;       // output pixels of a unit
     size_t marks;       // where in a group's packed weights those of GROUPS lie
-    size_t window;      // bytes from one copied window to the next
-    size_t line;        // of a row of the input that windows are copied from; 0: tap by tap
+    size_t window;      // bytes of a copied window
+    size_t column;      // of a window, where these are copied by columns; 0: by rows
     size_t tables;      // blocks whose pointers are kept: all, or one
     size_t packed_rows; // bytes of a unit's rows, where the kernel reads packed ones, or 0
     size_t rows_size;   // bytes of the copied windows of a unit, or of a row of padding

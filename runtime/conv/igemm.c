@@ -72,22 +72,12 @@ static void plan_bundle(struct n8_conv *conv) {
     conv->group_out *= conv->igemm.bundle;
 }
 
-// Whether windows overlap along an axis, and end hardly beyond the image.
-static bool overlap(int32_t in, int32_t out, int32_t kernel, int32_t stride, int32_t dilation,
-                    int32_t pad) {
-    return dilation == 1 && stride <= kernel && pad < kernel &&
-           (int64_t)(out - 1) * stride - pad < in;
-}
-
-// Whether windows are copied from lines: rows of the input without gaps, of which a window takes a
-// piece each. For one group only, as its lines are kept from unit to unit.
-static bool has_lines(const struct n8_conv *conv) {
+// Whether windows are copied by columns, which those of a row share. Kernels that find windows want
+// each of a unit as far from the one before it.
+static bool has_columns(const struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
-    return conv->groups == 1 &&
-           overlap(s->in_height, s->out_height, s->kernel_height, s->stride_height,
-                   s->dilation_height, s->pad_top) &&
-           overlap(s->in_width, s->out_width, s->kernel_width, s->stride_width, s->dilation_width,
-                   s->pad_left);
+    return s->stride_width <= s->kernel_width && s->dilation_height == 1 &&
+           s->dilation_width == 1 && conv->row->tile.packing != N8_PACKING_WINDOWS;
 }
 
 // Where the channels of a pixel fill no step of a kernel, or hardly one, copying a window is less
@@ -97,14 +87,27 @@ static void plan_unfolding(struct n8_conv *conv) {
         return;
     }
     conv->igemm.unfolded = true;
-    if (has_lines(conv)) {
-        const size_t line = n8_mul(n8_igemm_columns_read(&conv->shape), conv->group_in);
-        conv->igemm.line = n8_round_up(n8_add(line, N8_LINE_PIECE), N8_ALIGN_PART);
+    if (has_columns(conv)) {
+        conv->igemm.column = n8_mul((size_t)conv->shape.kernel_height, conv->group_in);
     }
     conv->group_in = n8_mul(conv->taps, conv->group_in);
     conv->taps = 1;
     const size_t depth = n8_round_up(conv->group_in, n8_panel_step(&conv->row->tile));
-    conv->igemm.window = n8_round_up(n8_add(depth, N8_LINE_PIECE), N8_ALIGN_PART);
+    conv->igemm.window = n8_round_up(n8_add(depth, N8_TAP_BYTES), N8_ALIGN_PART);
+}
+
+// Bytes of the windows that a unit copies.
+static size_t windows_size(const struct n8_conv *conv) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t block = conv->igemm.block;
+    if (conv->igemm.column == 0) {
+        return n8_mul(block, conv->igemm.window);
+    }
+    const size_t stride = (size_t)s->stride_width; // not beyond the width of the kernel
+    const size_t rows = n8_pieces(block - 1, (size_t)s->out_width) + 1;
+    const size_t more = n8_mul(rows, (size_t)s->kernel_width - stride);
+    return n8_add(n8_mul(n8_add(n8_mul(block, stride), more), conv->igemm.column),
+                  conv->igemm.window);
 }
 
 // Bytes of the marks of a panel, those of each of its taps.
@@ -126,7 +129,8 @@ void n8_conv_plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     conv->group_entries = n8_round_up(channels, N8_ALIGN_PART / sizeof(int32_t));
     const size_t row = n8_mul(conv->taps, conv->depth);
     // Where windows overlap along a row, each but the first reads the columns of a stride.
-    const bool shares = !conv->igemm.unfolded && s->stride_width < s->kernel_width;
+    const bool apart = conv->igemm.unfolded && conv->igemm.column == 0;
+    const bool shares = !apart && s->stride_width < s->kernel_width;
     const size_t read = shares ? row / (size_t)s->kernel_width * (size_t)s->stride_width : row;
     const size_t many = n8_smaller(ROWS_BYTES / conv->group_out, pixels_of(s) / ENOUGH_UNITS);
     size_t block = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
@@ -146,10 +150,7 @@ void n8_conv_plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     const bool kept = conv->cached != 0 && conv->groups == 1 && conv->taps > 1 &&
                       conv->igemm.packed_rows == 0 && n8_mul(blocks, table) <= TABLE_BYTES;
     conv->igemm.tables = kept ? blocks : 1;
-    conv->igemm.rows_size = conv->igemm.unfolded
-                                ? n8_add(n8_mul(conv->igemm.block, conv->igemm.window),
-                                         n8_mul((size_t)s->kernel_height, conv->igemm.line))
-                                : conv->depth;
+    conv->igemm.rows_size = conv->igemm.unfolded ? windows_size(conv) : conv->depth;
     conv->scratch_size = n8_add(n8_round_up(conv->igemm.rows_size, N8_CONV_ALIGN),
                                 n8_add(n8_round_up(conv->igemm.packed_rows, N8_CONV_ALIGN),
                                        n8_mul(conv->igemm.tables, table)));
@@ -238,16 +239,21 @@ static void pack_group(const struct n8_conv *conv, const int8_t *weights, int8_t
     }
 }
 
-// The same of a bundle: each channel has weights for the channels of its own group.
+// The same of a bundle, in which each channel has weights for the channels of its own group, or of
+// windows by columns.
 static void pack_bundle(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
     const struct n8_tile *tile = &conv->row->tile;
     const size_t read = n8_igemm_channels_read(conv);
     const size_t own = read / conv->igemm.bundle;
     const size_t each = conv->group_out / conv->igemm.bundle;
+    const size_t height = (size_t)conv->shape.kernel_height;
+    const size_t width = (size_t)conv->shape.kernel_width;
     for (size_t n = 0; n < conv->group_out; n++) {
         int8_t *panel = out + n / tile->nr * conv->taps * conv->depth * tile->nr;
         // Where an unfolded window is the only tap, it has the pixels one after the other.
-        for (size_t at = n / each * own; at < conv->taps * conv->group_in; at += read) {
+        for (size_t t = 0; t < height * width; t++) {
+            const size_t place = conv->igemm.column != 0 ? t % width * height + t / width : t;
+            const size_t at = place * read + n / each * own;
             int8_t *tap = panel + at / conv->group_in * conv->depth * tile->nr;
             for (size_t i = 0; i < own; i++) {
                 tap[n8_panel_at(tile, n % tile->nr, at % conv->group_in + i)] = *weights++;
@@ -438,7 +444,8 @@ void n8_conv_pack_igemm(const struct n8_conv *conv, const int8_t *weights, void 
     for (size_t g = 0; g < conv->groups; g++) {
         const size_t size = conv->group_out * conv->taps * conv->group_in / conv->igemm.bundle;
         int8_t *packed = (int8_t *)memory + g * conv->group_weights;
-        (conv->igemm.bundle > 1 ? pack_bundle : pack_group)(conv, weights + g * size, packed);
+        const bool apart = conv->igemm.bundle > 1 || conv->igemm.column != 0;
+        (apart ? pack_bundle : pack_group)(conv, weights + g * size, packed);
         mark_panels(conv, packed);
     }
 }
@@ -548,8 +555,6 @@ void n8_conv_run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, 
         .rows = {.conv = conv,
                  .io = io,
                  .windows = (int8_t *)scratch,
-                 .lines = (int8_t *)scratch + conv->igemm.block * conv->igemm.window,
-                 .lines_image = SIZE_MAX,
                  .padding = (const int8_t *)scratch,
                  .packed = (int8_t *)scratch + padding,
                  .tables = (const int8_t **)(void *)(scratch + copies),

@@ -110,171 +110,103 @@ static void copy_inner_window(const struct n8_igemm_rows *it, const int8_t *imag
     }
 }
 
-// What is copied of a line at once, two registers of ARMv7.
-typedef size_t piece __attribute__((vector_size(2 * sizeof(size_t))));
+enum { MOST_ROWS = 7 }; // of columns that are copied at once
 
-// In-order cores wait for what they load: some pixels or pieces are loaded, then stored, as far as
-// there are registers.
-enum { PIXELS = 8, WINDOWS = sizeof(piece) / 4 };
-
-// Copies the channels of `count` pixels, `stride` bytes apart, without what lies between them; of
-// each, `size` bytes are read and written.
-static inline __attribute__((always_inline)) void copy_pixels(int8_t *restrict to,
-                                                              const int8_t *restrict from,
-                                                              size_t count, ptrdiff_t stride,
-                                                              size_t channels, size_t size) {
-    for (; count >= PIXELS; count -= PIXELS) {
-        uint64_t pixels[PIXELS];
-#pragma GCC unroll 8
-        for (size_t i = 0; i < PIXELS; i++, from += stride) {
-            memcpy(&pixels[i], from, size);
+// Columns of an image, of which a window sees `rows` pixels each, one below the other: those of a
+// column lie together, so that windows are their columns one after the other and overlap as they do
+// in the image. Of a pixel, `size` bytes are read and written, those beyond its channels before the
+// next one's. In-order cores wait for what they load: a column is loaded, then stored.
+static inline __attribute__((always_inline)) void
+copy_columns(int8_t *restrict to, const int8_t *restrict from, ptrdiff_t across, ptrdiff_t down,
+             size_t channels, size_t size, size_t rows, size_t count) {
+    for (; count > 0; count--, from += across) {
+        uint64_t pixels[MOST_ROWS];
+        const int8_t *pixel = from;
+#pragma GCC unroll 7
+        for (size_t i = 0; i < rows; i++, pixel += down) {
+            memcpy(&pixels[i], pixel, size);
         }
-#pragma GCC unroll 8
-        for (size_t i = 0; i < PIXELS; i++, to += channels) {
+#pragma GCC unroll 7
+        for (size_t i = 0; i < rows; i++, to += channels) {
             memcpy(to, &pixels[i], size);
         }
     }
-    for (; count > 0; count--, from += stride, to += channels) {
-        memcpy(to, from, size);
-    }
 }
 
-typedef uint8_t bytes __attribute__((vector_size(16)));
-#ifdef __clang__
-#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define MIX(a, b, ...) __builtin_shuffle(a, b, (bytes){__VA_ARGS__})
-#endif
-
-// The same of the usual stride and number of channels: four pixels are two registers.
-static void copy_three_channels(int8_t *restrict to, const int8_t *restrict from, size_t count) {
-    enum { CHANNELS = 3, FOUR = 2 * sizeof(bytes) / N8_PIXEL };
-    for (; count >= PIXELS; count -= PIXELS, from += PIXELS * N8_PIXEL, to += PIXELS * CHANNELS) {
-        bytes a, b, c, d;
-        memcpy(&a, from, sizeof a);
-        memcpy(&b, from + sizeof a, sizeof b);
-        memcpy(&c, from + FOUR * N8_PIXEL, sizeof c);
-        memcpy(&d, from + FOUR * N8_PIXEL + sizeof c, sizeof d);
-        a = MIX(a, b, 0, 1, 2, 8, 9, 10, 16, 17, 18, 24, 25, 26, 26, 26, 26, 26);
-        c = MIX(c, d, 0, 1, 2, 8, 9, 10, 16, 17, 18, 24, 25, 26, 26, 26, 26, 26);
-        memcpy(to, &a, sizeof a);
-        memcpy(to + FOUR * CHANNELS, &c, sizeof c);
-    }
-    for (; count > 0; count--, from += N8_PIXEL, to += CHANNELS) {
-        memcpy(to, from, CHANNELS + 1);
-    }
-}
-
-// Row y of the image as a line: what windows see of it, padding at both ends included.
-static void make_line(const struct n8_igemm_rows *it, const int8_t *image, int64_t y, int8_t *to) {
+// The same of a column that lies outside of the image, at least in part.
+static void copy_outer_column(const struct n8_igemm_rows *it, const int8_t *image, int64_t y,
+                              int64_t x, int8_t *to) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const size_t channels = n8_igemm_channels_read(it->conv);
-    const ptrdiff_t stride = it->io->in_stride;
-    const size_t left = (size_t)s->pad_left * channels;
-    const size_t columns = n8_igemm_columns_read(s) - (size_t)s->pad_left;
-    const size_t inside = columns < (size_t)s->in_width ? columns : (size_t)s->in_width;
-    memset(to, it->conv->in_zero_point, left);
-    to += left;
-    if (y < 0 || y >= s->in_height) {
-        memset(to, it->conv->in_zero_point, columns * channels);
-        return;
-    }
-    const int8_t *from = image + n8_strides(stride, y * s->in_width);
-    // The usual distance and size as constants, for speed; nothing depends on it. GCC knows no
-    // permutation of bytes on ARMv7.
-    const bool usual = stride == N8_PIXEL && channels == 3;
-    if (usual && sizeof(piece) == sizeof(bytes)) {
-        copy_three_channels(to, from, inside);
-    } else if (usual) {
-        copy_pixels(to, from, inside, N8_PIXEL, 3, 4);
-    } else {
-        copy_pixels(to, from, inside, stride, channels, 8);
-    }
-    memset(to + inside * channels, it->conv->in_zero_point, (columns - inside) * channels);
-}
-
-// Copies `pieces` of a row of `count` windows from a line, where they are `step` bytes apart.
-static inline __attribute__((always_inline)) void copy_run(int8_t *restrict to, size_t window,
-                                                           const int8_t *restrict from, size_t step,
-                                                           size_t pieces, size_t count) {
-    for (; count >= WINDOWS; count -= WINDOWS, to += WINDOWS * window, from += WINDOWS * step) {
-#pragma GCC unroll 2
-        for (size_t k = 0; k < pieces; k++) {
-            piece each[WINDOWS];
-#pragma GCC unroll 4
-            for (size_t i = 0; i < WINDOWS; i++) {
-                memcpy(&each[i], from + i * step + k * sizeof(piece), sizeof(piece));
-            }
-#pragma GCC unroll 4
-            for (size_t i = 0; i < WINDOWS; i++) {
-                memcpy(to + i * window + k * sizeof(piece), &each[i], sizeof(piece));
-            }
-        }
-    }
-    for (; count > 0; count--, to += window, from += step) {
-        for (size_t k = 0; k < pieces; k++) {
-            memcpy(to + k * sizeof(piece), from + k * sizeof(piece), sizeof(piece));
-        }
+    int8_t padding[N8_PIXEL];
+    memset(padding, it->conv->in_zero_point, sizeof padding);
+    for (const int64_t end = y + s->kernel_height; y < end; y++, to += channels) {
+        const bool inside = y >= 0 && y < s->in_height && x >= 0 && x < s->in_width;
+        const ptrdiff_t at = n8_strides(it->io->in_stride, y * s->in_width + x);
+        copy_tap(to, inside ? image + at : padding, channels);
     }
 }
 
-// Copies the windows of `count` outputs of row oy, from column ox on. Rows of the input that the
-// windows of an earlier row saw, too, are there already.
-static void copy_windows(struct n8_igemm_rows *it, const int8_t *image, size_t oy, size_t ox,
-                         size_t count, int8_t *to) {
+// Copies the columns [x, end) of the windows whose first row is y.
+static void make_columns(const struct n8_igemm_rows *it, const int8_t *image, int64_t y, int64_t x,
+                         int64_t end, int8_t *to) {
     const struct n8_conv *conv = it->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
-    const size_t channels = n8_igemm_channels_read(conv), rows = (size_t)s->kernel_height;
-    const size_t run = (size_t)s->kernel_width * channels, pieces = n8_pieces(run, sizeof(piece));
-    const size_t step = (size_t)s->stride_width * channels;
-    const size_t first = oy * (size_t)s->stride_height; // from the first row of padding
-    // Before them lie gaps, or lines that were overwritten: another slice begins the image again.
-    if (it->next_line < first || it->next_line > first + rows) {
-        it->next_line = first;
-    }
-    for (; it->next_line < first + rows; it->next_line++) {
-        make_line(it, image, (int64_t)it->next_line - s->pad_top,
-                  it->lines + it->next_line % rows * conv->igemm.line);
-    }
-    size_t line = first % rows; // of a ring
-    for (size_t i = 0; i < rows; i++, to += run, line = line + 1 < rows ? line + 1 : 0) {
-        const int8_t *from = it->lines + line * conv->igemm.line + ox * step;
-        // Those of 3 channels, 3x3 and 7x7, as constants, for speed; nothing depends on it.
-        enum {
-            SMALL = (3 * 3 + sizeof(piece) - 1) / sizeof(piece),
-            LARGE = (7 * 3 + sizeof(piece) - 1) / sizeof(piece)
-        };
-        if (pieces == SMALL) {
-            copy_run(to, conv->igemm.window, from, step, SMALL, count);
-        } else if (pieces == LARGE) {
-            copy_run(to, conv->igemm.window, from, step, LARGE, count);
-        } else {
-            copy_run(to, conv->igemm.window, from, step, pieces, count);
+    const ptrdiff_t across = it->io->in_stride, down = n8_strides(across, s->in_width);
+    const size_t rows = (size_t)s->kernel_height, channels = n8_igemm_channels_read(conv);
+    const bool inside = y >= 0 && y + s->kernel_height <= s->in_height;
+    while (x < end) {
+        if (!inside || x < 0 || x >= s->in_width) {
+            copy_outer_column(it, image, y, x++, to);
+            to += conv->igemm.column;
+            continue;
         }
+        const int64_t last = end < s->in_width ? end : s->in_width;
+        const size_t count = (size_t)(last - x);
+        const int8_t *from = image + n8_strides(across, y * s->in_width + x);
+        // Those of 3 channels, 3x3, 6x6 and 7x7, as constants, for speed; nothing depends on it.
+        if (channels == 3 && rows == 3) {
+            copy_columns(to, from, across, down, 3, 4, 3, count);
+        } else if (channels == 3 && rows == 6) {
+            copy_columns(to, from, across, down, 3, 4, 6, count);
+        } else if (channels == 3 && rows == 7) {
+            copy_columns(to, from, across, down, 3, 4, 7, count);
+        } else {
+            enum { FEW = 4 };
+            const size_t most = rows / FEW * FEW;
+            for (size_t i = 0; i < count; i++, from += across) {
+                int8_t *column = to + i * conv->igemm.column;
+                copy_columns(column, from, FEW * down, down, channels, 8, FEW, rows / FEW);
+                copy_columns(column + most * channels, from + (ptrdiff_t)most * down, down, 0,
+                             channels, 8, 1, rows % FEW);
+            }
+        }
+        to += count * conv->igemm.column;
+        x = last;
     }
 }
 
-// The windows of a unit by lines, and their table; the last tile repeats the last window.
-static void copy_unit(struct n8_igemm_rows *it, const int8_t *image) {
+// The columns of a unit's windows and their table; the last tile repeats the last window.
+static void copy_unit(const struct n8_igemm_rows *it, const int8_t *image) {
     const struct n8_conv *conv = it->conv;
-    const size_t width = (size_t)conv->shape.out_width, mr = conv->row->tile.mr;
-    if (it->lines_image != it->at.image) {
-        it->lines_image = it->at.image;
-        it->next_line = 0;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t width = (size_t)s->out_width, mr = conv->row->tile.mr;
+    const size_t stride = (size_t)s->stride_width * conv->igemm.column;
+    size_t oy = it->at.first / width, ox = it->at.first % width, p = 0;
+    int8_t *window = it->windows;
+    for (; p < it->at.count; oy++, ox = 0) {
+        const size_t count = n8_smaller(it->at.count - p, width - ox);
+        const int64_t y = n8_tap_at((int64_t)oy, s->stride_height, 0, 1, s->pad_top);
+        const int64_t x = n8_tap_at((int64_t)ox, s->stride_width, 0, 1, s->pad_left);
+        const int64_t last = x + (int64_t)(count - 1) * s->stride_width;
+        make_columns(it, image, y, x, last + s->kernel_width, window);
+        for (const size_t end = p + count; p < end; p++, window += stride) {
+            it->table[p] = window;
+        }
+        window += conv->group_in - stride; // what the last one sees of columns after its first
     }
-    size_t oy = it->at.first / width, ox = it->at.first % width;
-    for (size_t p = 0, count; p < it->at.count; p += count, oy++, ox = 0) {
-        const size_t rest = it->at.count - p;
-        count = rest < width - ox ? rest : width - ox;
-        copy_windows(it, image, oy, ox, count, it->windows + p * conv->igemm.window);
-    }
-    const size_t count = it->at.count, end = n8_pieces(count, mr) * mr;
-    const int8_t **table = it->table, *window = it->windows;
-    for (size_t p = 0; p < count; p++, window += conv->igemm.window) {
-        table[p] = window;
-    }
-    for (size_t p = count; p < end; p++) {
-        table[p] = it->windows;
+    for (; p % mr != 0; p++) {
+        it->table[p] = it->windows;
     }
 }
 
@@ -452,7 +384,7 @@ void n8_igemm_make_rows(struct n8_igemm_rows *it) {
     const int8_t *image = image_of(it);
     if (is_pointwise(s)) {
         point_unit_of_pixels(it, image);
-    } else if (conv->igemm.line != 0) {
+    } else if (conv->igemm.column != 0) {
         copy_unit(it, image);
     } else {
         point_unit(it, image);

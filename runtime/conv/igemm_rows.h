@@ -13,10 +13,7 @@
 struct n8_igemm_rows {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
-    int8_t *windows;       // copied, from
-    int8_t *lines;         // as many as the kernel has rows: line i, counted from the first row of
-    size_t next_line;      // padding on, at i modulo that. All before this one were made, of this
-    size_t lines_image;    // image
+    int8_t *windows;       // copied
     const int8_t *padding; // or the row of zero points that stands for all outside the image
     const int8_t **tables; // of blocks that are kept, or of one
     uint64_t kept;         // a bit for each of these that is made
@@ -31,12 +28,7 @@ static inline size_t n8_igemm_channels_read(const struct n8_conv *conv) {
     return (size_t)(conv->shape.in_channels / conv->shape.groups) * conv->igemm.bundle;
 }
 
-enum { N8_LINE_PIECE = 16 }; // bytes of a line that are copied at once at most, beyond its end, too
-
-// The columns of a line: those that windows see, padding at both ends included.
-static inline size_t n8_igemm_columns_read(const struct n8_conv2d_shape *s) {
-    return (size_t)(s->out_width - 1) * (size_t)s->stride_width + (size_t)s->kernel_width;
-}
+enum { N8_TAP_BYTES = 16 }; // that may be read or written after a window
 
 // Makes those of the unit's block and group, which all slices of its channels share.
 void n8_igemm_make_rows(struct n8_igemm_rows *it);
