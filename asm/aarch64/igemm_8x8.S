@@ -555,7 +555,9 @@ first   .req x20                // where the first sums of the tile after this l
 
         // The end of a full tile, and the first sums of the next: of floats, or of small values.
 .macro  finish
+        add     taps_left, sp, #ZERO_POINT
         in_place scvtf, ALL_SUMS
+        ld1r    {v7.8h}, [taps_left]
         sub     pixels, pixels, tile
         ldr     next, [first, #8]
         ldr     left, [first, #24]
@@ -596,6 +598,9 @@ first   .req x20                // where the first sums of the tile after this l
         str     q31, [out, #16]
         mov     v27.16b, v17.16b
         st1     {v30.4s}, [out], out_stride
+        mov     v26.16b, v16.16b
+        mov     v29.16b, v17.16b
+        mov     v28.16b, v16.16b
         b       18f
 
 19:     uzp1    v16.8h, v16.8h, v17.8h
@@ -606,15 +611,12 @@ first   .req x20                // where the first sums of the tile after this l
         uzp1    v22.8h, v22.8h, v23.8h
         ldr     d21, [first, #16]
         uzp1    v24.8h, v24.8h, v25.8h
-        ldr     d23, [first, #16]
         uzp1    v26.8h, v26.8h, v27.8h
-        ldr     d25, [first, #16]
-        uzp1    v28.8h, v28.8h, v29.8h
         ins     v17.d[1], left
-        uzp1    v30.8h, v30.8h, v31.8h
+        uzp1    v28.8h, v28.8h, v29.8h
         ins     v19.d[1], left
+        uzp1    v30.8h, v30.8h, v31.8h
         tbz     zero_point, #0, 10f
-        ldr     q7, [sp, #ZERO_POINT]
         add_zero_point v7
 10:     sqxtn   v10.8b, v16.8h
         ldr     d16, [first]
@@ -623,35 +625,36 @@ first   .req x20                // where the first sums of the tile after this l
         sqxtn   v6.8b, v24.8h
         ins     v21.d[1], left
         sqxtn   v7.8b, v28.8h
-        ins     v23.d[1], left
         sqxtn2  v10.16b, v18.8h
         ldr     d18, [first]
         sqxtn2  v11.16b, v22.8h
         ins     v16.d[1], next
         sqxtn2  v6.16b, v26.8h
-        ldr     d22, [first]
-        sqxtn2  v7.16b, v30.8h
-        limits  v10, v11, 24
         ins     v20.d[1], next
-        st1     {v10.8b}, [out], out_stride
-        ins     v25.d[1], left
-        st1     {v10.d}[1], [out], out_stride
-        limits  v6, v7, 24
+        sqxtn2  v7.16b, v30.8h
         ins     v18.d[1], next
-        st1     {v11.8b}, [out], out_stride
-        ins     v22.d[1], next
-        st1     {v11.d}[1], [out], out_stride
+        mov     v23.16b, v17.16b
+        limits  v10, v11, 24
+        mov     v25.16b, v17.16b
+        st1     {v10.8b}, [out], out_stride
+        mov     v22.16b, v16.16b
+        st1     {v10.d}[1], [out], out_stride
         mov     v24.16b, v16.16b
-        st1     {v6.8b}, [out], out_stride
+        limits  v6, v7, 26
         mov     v27.16b, v17.16b
+        st1     {v11.8b}, [out], out_stride
+        mov     v26.16b, v16.16b
+        st1     {v11.d}[1], [out], out_stride
+        mov     v29.16b, v17.16b
+        st1     {v6.8b}, [out], out_stride
+        mov     v28.16b, v16.16b
         st1     {v6.d}[1], [out], out_stride
         st1     {v7.8b}, [out], out_stride
         tbz     tile, #3, 18f
         st1     {v7.d}[1], [out], out_stride
-18:     mov     v26.16b, v16.16b
+18:     mov     v30.16b, v16.16b
         ldr     left, [sp, #STEPS]
-        fill    mov, v16.16b, v28.16b, v30.16b
-        fill    mov, v17.16b, v29.16b, v31.16b
+        mov     v31.16b, v17.16b
 .endm
 
         // And by (5d): v12 and v13 hold what is added.

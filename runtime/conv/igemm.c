@@ -511,7 +511,7 @@ static void prepare_piece(struct n8_igemm_rows *rows, struct piece *out) {
     }
     const int8_t *packed = conv->weights + at->group * conv->group_weights;
     args->weights = packed + at->channel * conv->taps * conv->depth;
-    if (panel_marks(conv) != 0) {
+    if (n8_panel_lanes(&conv->row->tile) != 0) {
         args->deep = (const uint8_t *)packed + conv->igemm.marks +
                      at->channel / conv->row->tile.nr * panel_marks(conv);
     }
