@@ -7,7 +7,7 @@
 //
 // The two points of the three columns first, then the six points of both rows side by side. The
 // Cortex-A53 stores 64 bits beside a vector operation, and loads two times 64 in a cycle, of which
-// half comes by a general register: planes 6 to 11 of a channel of the input are stored beside the
+// half comes by a general register: planes 5 to 11 of a channel of the input are stored beside the
 // first operations of the next one, whose taps are loaded before.
 // Bounds: |U| <= 128 * 49.
 // Registers: x0 what is next; x1 plane; x2 in; x3 depth; x4 width; x5 pair; x6, x7 where the halves
@@ -61,6 +61,11 @@ factors .req v15                // 6 and 4
         both    saddw, v16.8h, v16.8h, g1.8b
         both    ssubw2, v20.8h, v17.8h, g1.16b
         both    saddw2, v17.8h, v17.8h, g1.16b
+        both
+        subs    depth, depth, #1
+        both
+        add     x12, in, #72
+        both
 .endm
 
         // At infinity and 0: 6 g2 and 6 g0.
@@ -71,7 +76,11 @@ factors .req v15                // 6 and 4
         both    smull, v16.8h, g2.8b, six.8b
         both    smull2, v17.8h, g2.16b, six.16b
         both    smull2, v20.8h, g0.16b, six.16b
-    .rept   3
+        both
+        subs    depth, depth, #1
+        both
+        add     x12, in, #72
+    .rept   4
         both
     .endr
 .endm
@@ -87,19 +96,21 @@ factors .req v15                // 6 and 4
         both    saddw2, v17.8h, v17.8h, g0.16b
         both    saddw, v16.8h, v16.8h, g0.8b
         both    sshll2, v7.8h, g1.16b, #1
-        sub     v21.8h, v18.8h, v14.8h
-        add     v18.8h, v18.8h, v14.8h
-        sub     v19.8h, v16.8h, v6.8h
-        add     v16.8h, v16.8h, v6.8h
+        both    sub, v21.8h, v18.8h, v14.8h
+        both    add, v18.8h, v18.8h, v14.8h
+        both    sub, v19.8h, v16.8h, v6.8h
+        both    add, v16.8h, v16.8h, v6.8h
         sub     v20.8h, v17.8h, v7.8h
+        subs    depth, depth, #1
         add     v17.8h, v17.8h, v7.8h
+        add     x12, in, #72
 .endm
 
 func    n8_winograd_weights_s8_neon
         enter   64, D8_TO_D15
         lsl     plane, plane, #1
         lsl     width, width, #1
-        add     low, next, plane, lsl #1
+        add     low, next, plane
         add     low, low, plane, lsl #2
         add     high, low, #8
         movi    six.16b, #6
@@ -124,61 +135,57 @@ func    n8_winograd_weights_s8_neon
 
         // All channels of the input. Before the first one, planes are stored that nothing is known
         // of, to where the right ones follow; after the last one it is loaded once more.
-.Lnext:
-        .set    n8_at, 12
+.Lnext: .set    n8_at, 10
+        both
         tbnz    pair, #1, .Ltwos
+        both
         tbnz    pair, #0, .Lends
         ones
         b       .Lrows
 .Lends: .set    n8_at, 12
         ends
         b       .Lrows
-.Ltwos: .set    n8_at, 12
+.Ltwos: .set    n8_at, 11
         twos
-.Lrows:
-        both    add, v7.8h, v19.8h, v21.8h
-        both    add, v6.8h, v16.8h, v18.8h
-        both    mul, v24.8h, v18.8h, factors.h[0]
-        mul     v25.8h, v16.8h, factors.h[0]
-        ldr     x11, [in, #40]
-        add     v26.8h, v7.8h, v20.8h
-        add     high, next, #8
-        add     v22.8h, v6.8h, v17.8h
-        ldr     x8, [in, #8]
-        ldr     d0, [in]
+.Lrows: .set    n8_at, 0
+        add     v7.8h, v19.8h, v21.8h
         mov     low, next
-        .set    n8_at, 0
-        sub     v23.8h, v6.8h, v17.8h
+        add     v6.8h, v16.8h, v18.8h
+        add     high, next, #8
+        mul     v24.8h, v18.8h, factors.h[0]
+        ldr     x11, [in, #40]
+        mul     v25.8h, v16.8h, factors.h[0]
+        ldr     x8, [in, #8]
+        add     v22.8h, v6.8h, v17.8h
         ldr     x9, [in, #56]
+        sub     v23.8h, v6.8h, v17.8h
+        ldr     x10, [in, #32]
+        ldr     d0, [in]
+        add     next, next, width
+        both    add, v26.8h, v7.8h, v20.8h
         both    sub, v27.8h, v7.8h, v20.8h
         ldr     d1, [in, #48]
         fmov    d5, x11
         both    mla, v16.8h, v18.8h, factors.h[1]
         both    mul, v8.8h, v21.8h, factors.h[0]
-        both    mul, v9.8h, v19.8h, factors.h[0]
-        mla     v19.8h, v21.8h, factors.h[1]
-        ldr     x10, [in, #32]
         ldr     d3, [in, #24]
         mov     g0.d[1], x8
+        both    mul, v9.8h, v19.8h, factors.h[0]
+        both    mla, v19.8h, v21.8h, factors.h[1]
         both    add, v17.8h, v17.8h, v17.8h
-        both    add, v20.8h, v20.8h, v20.8h
         ldr     d2, [in, #16]
         mov     g2.d[1], x9
+        both    add, v20.8h, v20.8h, v20.8h
         both    add, v10.8h, v16.8h, v17.8h
-        both    sub, v11.8h, v16.8h, v17.8h
         ldr     d4, [in, #64]
         mov     g1.d[1], x10
-        both    add, v12.8h, v19.8h, v20.8h
-        both    sub, v13.8h, v19.8h, v20.8h
-        subs    depth, depth, #1
-        add     x12, in, #72
-        both
+        both    sub, v11.8h, v16.8h, v17.8h
+        add     v12.8h, v19.8h, v20.8h
         csel    in, x12, in, hi
-        both
-        add     next, next, width
+        sub     v13.8h, v19.8h, v20.8h
         b.hs    .Lnext
 
-    .rept   12
+    .rept   14
         both
     .endr
         leave   64, D8_TO_D15
