@@ -216,7 +216,7 @@
 //
 //   sums           plane p at sums + p * sums_plane bytes: [tiles][width]; 16-byte aligned
 //   in             plane p at in + p * in_plane bytes: [tiles][depth]; 16-byte aligned
-//   weights        [planes][depth][width]; 16-byte aligned
+//   weights        plane p at weights + p * weights_plane bytes: [depth][width]; 16-byte aligned
 //   depth          a multiple of 8
 //   tiles, planes  >= 1
 //   width          for the C kernels; assembly knows its own
@@ -229,6 +229,7 @@
     WORD(WS_PLANES, size_t, planes)                                                                \
     WORD(WS_SUMS_PLANE, size_t, sums_plane)                                                        \
     WORD(WS_IN_PLANE, size_t, in_plane)                                                            \
+    WORD(WS_WEIGHTS_PLANE, size_t, weights_plane)                                                  \
     WORD(WS_WIDTH, size_t, width)
 
 // winograd_output_s8: from the sums of tiles to acc'' of 16 outputs each (13), and from there as

@@ -19,7 +19,7 @@
 //   nothing beyond the arrays is read.
 // Bounds: products are below 2^28, sums wrap.
 // Registers: x0-x17, v0-v31, see below.
-// Stack: d8 to d15.
+// Stack: 80 bytes, d8 to d15 and what is from plane to plane of weights.
 #include "asm.h"
 #include "kernel.h"
 
@@ -163,7 +163,9 @@ second  .req x17                // row0 and offset1
 .endm
 
 func    n8_winograd_gemm_s32_neon
-        enter   64, D8_TO_D15
+        enter   80, D8_TO_D15
+        ldr     x17, [args, #N8_OFF_WS_WEIGHTS_PLANE]
+        str     x17, [sp, #64]
         ldp     sums, in, [args, #N8_OFF_WS_SUMS]
         ldp     weights, size, [args, #N8_OFF_WS_WEIGHTS]
         ldp     tiles, planes, [args, #N8_OFF_WS_TILES]
@@ -221,12 +223,13 @@ func    n8_winograd_gemm_s32_neon
         store   12, 13, 14, 15
         b.ne    .Lnext
 .Ldone:
-        add     weights, weights, size, lsl #4
+        ldr     x17, [sp, #64]
+        add     weights, weights, x17
         add     in, in, in_plane
         add     sums, sums, sums_plane
         subs    planes, planes, #1
         b.ne    .Lplane
 
-        leave   64, D8_TO_D15
+        leave   80, D8_TO_D15
         ret
 endfunc n8_winograd_gemm_s32_neon

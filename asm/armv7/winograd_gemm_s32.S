@@ -132,7 +132,8 @@ func    n8_winograd_gemm_s32_neon
         subs    tiles_left, tiles_left, #1
         bne     3b
 .Ldone:
-        mov     weights, next
+        ldr     left, [args, #N8_OFF_WS_WEIGHTS_PLANE]
+        add     weights, weights, left
         add     in, in, in_left
         add     sums, sums, sums_left
         subs    planes, planes, #1

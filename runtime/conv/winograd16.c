@@ -46,9 +46,9 @@ N8_ONCE size_t n8_winograd16_block(size_t depth, size_t tiles, bool transforms) 
     return n8_round_up(n8_pieces(tiles, n8_pieces(tiles, whole)), LEAST_BLOCK);
 }
 
-// Values from one plane to the next of weights that a run transforms.
+// Values from one plane to the next of weights.
 static size_t plane_of(const struct n8_conv *conv) {
-    return conv->depth * conv->row->tile.nr + GAP;
+    return conv->depth * conv->row->tile.nr + (conv->winograd16.transforms ? GAP : 0);
 }
 
 // Parts of a thread's scratch memory. Channels are so few, by choose.c, that no size overflows.
@@ -338,10 +338,12 @@ static void point_block(const struct winograd *w) {
     }
 }
 
-// The sums of a panel at the planes from `first` to `end`. Those that no output needs remain 0.
-static void multiply(const struct winograd *w, const int16_t *weights, size_t first, size_t end) {
+// The sums of a panel at so many planes from `first` on. Those that no output needs remain 0.
+static void multiply(const struct winograd *w, const int16_t *weights, size_t first,
+                     size_t planes) {
     const struct n8_conv *conv = w->conv;
     const size_t panel = conv->row->tile.nr, block = conv->winograd16.block;
+    const size_t end = first + planes;
     for (size_t plane = first, next; plane < end; plane = next) {
         const struct product *it = &w->products[plane];
         next = n8_smaller(plane + it->planes, end);
@@ -351,12 +353,13 @@ static void multiply(const struct winograd *w, const int16_t *weights, size_t fi
         conv->row->winograd16->gemm(&(struct n8_winograd_gemm_args){
             .sums = w->acc + (plane * block + it->tile) * panel,
             .in = w->in + (plane * block + it->tile) * conv->depth,
-            .weights = weights + (plane - first) * conv->depth * panel,
+            .weights = weights + (plane - first) * plane_of(conv),
             .depth = conv->depth,
             .tiles = it->tiles,
             .planes = next - plane,
             .sums_plane = block * panel * sizeof *w->acc,
             .in_plane = block * conv->depth * sizeof *w->in,
+            .weights_plane = plane_of(conv) * sizeof *weights,
             .width = panel,
         });
     }
@@ -378,20 +381,15 @@ static void transform_panel(const struct winograd *w, const int8_t *from, size_t
 // The sums of the panel of channels from `channel` of the group on.
 static void multiply_panel(const struct winograd *w, const int8_t *group, size_t channel) {
     const struct n8_conv *conv = w->conv;
-    const size_t at = channel * conv->depth;
-    const bool transforms = conv->winograd16.transforms;
-    const int16_t *weights = (const int16_t *)(const void *)group + at * PLANES;
-    size_t plane = 0;
-    for (size_t i = 0; i < PLANES; i += transforms ? 1 : PLANES) {
-        const size_t pair = i / PAIR_PLANES, p = i % PAIR_PLANES;
-        if (transforms) {
-            if (p == 0) {
-                transform_panel(w, group + at * TAPS, pair);
-            }
-            weights = w->weights + p * plane_of(conv);
-            plane = plane_at(pair, p);
-        }
-        multiply(w, weights, plane, plane + (transforms ? 1 : PLANES));
+    const size_t at = channel * conv->depth, far = NEAR_PLANES * plane_of(conv);
+    if (!conv->winograd16.transforms) {
+        multiply(w, (const int16_t *)(const void *)group + at * PLANES, 0, PLANES);
+        return;
+    }
+    for (size_t pair = 0; pair < PAIRS; pair++) {
+        transform_panel(w, group + at * TAPS, pair);
+        multiply(w, w->weights, plane_at(pair, 0), NEAR_PLANES);
+        multiply(w, w->weights + far, plane_at(pair, NEAR_PLANES), PAIR_PLANES - NEAR_PLANES);
     }
 }
 

@@ -22,7 +22,8 @@ void cases_n8_winograd_gemm_fn(struct context *context) {
         const size_t sums_plane = tiles * width * sizeof(int32_t) + ALIGNED * rng_below(rng, 3);
         const size_t in_size = (planes - 1) * in_plane + tiles * depth * sizeof(int16_t);
         const size_t out_size = (planes - 1) * sums_plane + tiles * width * sizeof(int32_t);
-        const size_t count = planes * depth * width;
+        const size_t weights_plane = depth * width * sizeof(int16_t) + ALIGNED * rng_below(rng, 3);
+        const size_t count = (planes - 1) * weights_plane / sizeof(int16_t) + depth * width;
         int16_t *in = guard_place(rng, REGION_IN, round_up(in_size, ALIGNED));
         int16_t *weights = guard_place(rng, REGION_WEIGHTS, count * sizeof *weights);
         data_s16(rng, in, in_size / sizeof *in, -LARGEST_IN, LARGEST_IN);
@@ -38,6 +39,7 @@ void cases_n8_winograd_gemm_fn(struct context *context) {
             .planes = planes,
             .sums_plane = sums_plane,
             .in_plane = in_plane,
+            .weights_plane = weights_plane,
             .width = width,
         };
         struct test_case test = {.out = (uint8_t *)sums, .out_size = out_size};

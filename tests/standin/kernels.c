@@ -242,7 +242,8 @@ void n8_winograd_gemm_s32_standin(const struct n8_winograd_gemm_args *args) {
     for (size_t p = 0; p < args->planes; p++) {
         const char *in = (const char *)args->in + p * args->in_plane;
         char *sums = (char *)args->sums + p * args->sums_plane;
-        const int16_t *w = args->weights + p * args->depth * WIDTH;
+        const char *plane = (const char *)args->weights + p * args->weights_plane;
+        const int16_t *w = (const int16_t *)(const void *)plane;
         for (size_t t = 0; t < args->tiles; t++) {
             for (size_t n = 0; n < WIDTH; n++) {
                 uint32_t sum = 0;
