@@ -14,8 +14,8 @@
 // Bounds: a difference of bytes fits int16, and int32 to float is exact for it; so it is for the
 //   product of two, which is below 2^17. Reads and writes exactly `count` bytes.
 // Registers: x0 the arguments, x1-x3 out and the operands, x4 bytes left, less 16 of this round;
-//   x5, x9 scratch; x8 the scales, or 0. v0-v2 zero point, lo, hi; v3 scale of a, v4 of b; v5 slope,
-//   w6 its bits; v6 zero point of a, v7 of b; v20 bytes of a, v21 of b; v16-v19 results; v22-v27 and
+//   x5, x9 scratch; x8 the scales, or 0. v0-v2 zero point, lo, hi; v3 scales of a and b; v5 slope, w6
+//   its bits; v6 zero point of a, v7 of b; v20 bytes of a, v21 of b; v16-v19 results; v22-v27 and
 //   v29-v31 scratch; v28 1.5 * 2^23.
 // Stack: none.
 #include "asm.h"
@@ -76,7 +76,7 @@
         floats16 v21, v24, v25, v26, v27, v7
         each    fsub, v28.4s, v16.4s, v17.4s, v18.4s, v19.4s, v24.4s, v25.4s, v26.4s, v27.4s
         each    fmul, v3.s[0], v16.4s, v17.4s, v18.4s, v19.4s
-        each    fmul, v4.s[0], v24.4s, v25.4s, v26.4s, v27.4s
+        each    fmul, v3.s[1], v24.4s, v25.4s, v26.4s, v27.4s
         fadd    v16.4s, v16.4s, v24.4s
         fadd    v18.4s, v18.4s, v26.4s
         fadd    v17.4s, v17.4s, v25.4s
@@ -103,21 +103,24 @@
 
 .macro  pointwise name, operands, operation
 func    n8_\name
-        ldp     out, first, [args, #N8_OFF_PW_OUT]
+        // Scales, slope and zero points, and the limits, lie one after another.
+        add     ptr, args, #N8_OFF_PW_A_SCALE
+        ldr     q3, [ptr]
+        ldr     q4, [ptr, #16]
         ldr     left, [args, #N8_OFF_PW_COUNT]
-        spread  v6.16b, N8_OFF_PW_A_ZERO_POINT, ptr
+        movi    v28.4s, #0x4b, lsl #24
+        ldp     out, first, [args, #N8_OFF_PW_OUT]
+        dup     v6.16b, v3.b[12]
+        mov     one, #0x3f800000
+        dup     v0.8h, v4.h[2]
+        ldr     slope, [args, #N8_OFF_PW_SLOPE]
+        dup     v1.16b, v4.b[8]
     .if \operands == 2
         ldp     second, scales, [args, #N8_OFF_PW_B]
-        spread  v7.16b, N8_OFF_PW_B_ZERO_POINT, ptr
-        ldr     s4, [args, #N8_OFF_PW_B_SCALE]
+        dup     v7.16b, v4.b[0]
     .endif
-        ldr     s3, [args, #N8_OFF_PW_A_SCALE]
-        ldr     slope, [args, #N8_OFF_PW_SLOPE]
-        load_limits v0, v1, v2, ptr, N8_OFF_PW_ZERO_POINT, N8_OFF_PW_LO, N8_OFF_PW_HI
-        movi    v28.4s, #0x4b, lsl #24
+        dup     v2.16b, v4.b[12]
         orr     v28.4s, #0x40, lsl #16
-        mov     one, #0x3f800000
-        dup     v5.4s, slope
         subs    left, left, #16
         b.lo    3f
 
@@ -128,6 +131,7 @@ func    n8_\name
 2:      \operation
         cmp     slope, one
         b.eq    5f
+        dup     v5.4s, slope
         leaky   v5, v22, v23, v16, v17, v18, v19
 5:      round16 v16, v17, v18, v19, v0, v1, v2, load_next \operands
         tbnz    left, #63, 4f
