@@ -176,16 +176,30 @@ qhi     .req v25
         both    scvtf, "#\bits", \p, \q, \at, \a0, \a1, \b0, \b1
         both    scvtf, "#\bits - 2", \p, \q, \at, \a2, \a3, \b2, \b3
         both    fmul, multipliers.4s, \p, \q, \at, \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3
-        cbnz    adjusts, 6f
-        both    fadd, magics.4s, , , , \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3
-        b       7f
-6:      adjust  \a0, \a1, \a2, \a3
+        cbz     adjusts, 5f
+        adjust  \a0, \a1, \a2, \a3
         adjust  \b0, \b1, \b2, \b3
-7:      uzp1    v\a0\().8h, v\a0\().8h, v\a1\().8h
+5:      cbnz    magic, 6f
+        add     ptr0, args, #N8_OFF_WO_ZERO_POINT
+        ld1r    {magics.8h}, [ptr0]
+        in_place fcvtns, v\a0\().4s, v\b0\().4s, v\a2\().4s, v\b2\().4s
+        in_place fcvtns, v\a1\().4s, v\b1\().4s, v\a3\().4s, v\b3\().4s
+        sqxtn   v\a0\().4h, v\a0\().4s
+        sqxtn   v\b0\().4h, v\b0\().4s
+        sqxtn   v\a2\().4h, v\a2\().4s
+        sqxtn   v\b2\().4h, v\b2\().4s
+        sqxtn2  v\a0\().8h, v\a1\().4s
+        sqxtn2  v\b0\().8h, v\b1\().4s
+        sqxtn2  v\a2\().8h, v\a3\().4s
+        sqxtn2  v\b2\().8h, v\b3\().4s
+        each    sqadd, magics.8h, v\a0\().8h, v\b0\().8h, v\a2\().8h, v\b2\().8h
+        b       7f
+6:      both    fadd, magics.4s, , , , \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3
+        uzp1    v\a0\().8h, v\a0\().8h, v\a1\().8h
         uzp1    v\b0\().8h, v\b0\().8h, v\b1\().8h
         uzp1    v\a2\().8h, v\a2\().8h, v\a3\().8h
         uzp1    v\b2\().8h, v\b2\().8h, v\b3\().8h
-        sqxtn   v\a0\().8b, v\a0\().8h
+7:      sqxtn   v\a0\().8b, v\a0\().8h
         sqxtn   v\b0\().8b, v\b0\().8h
         sqxtn2  v\a0\().16b, v\a2\().8h
         sqxtn2  v\b0\().16b, v\b2\().8h
@@ -224,7 +238,6 @@ func    n8_winograd_output_s8_neon
         tst     w16, #1
         csel    magic, magic, xzr, ne
         orr     adjusts, residual, slope
-        csinc   adjusts, adjusts, xzr, ne
         add     w14, w14, #128
         eor     w15, w15, #127
         orr     w7, w14, w15
@@ -252,6 +265,7 @@ func    n8_winograd_output_s8_neon
         b.ne    1b
 
 .Ltile:
+        ldr     q12, [bias]
         mov     low, tile_sums
         add     far_low, tile_sums, plane, lsl #4
         add     far_low, far_low, plane, lsl #3
@@ -265,11 +279,10 @@ func    n8_winograd_output_s8_neon
         load    5, far_low, 1, high1
         load_high 2, low, high1
         load    2, low, 4, high2
-        load_high 3, low, high2
-        load    3, low, 5, high0
-        ldr     q12, [bias]
         ldr     ptr1, [args, #N8_OFF_WO_TILE]
         mla     v0.4s, v12.4s, factors.s[1]     // at the point (1, 1) it adds to every output
+        load_high 3, low, high2
+        load    3, low, 5, high0
         add     tile_sums, tile_sums, ptr1
         points  0, 1, 2, 3, 4, 5, 12, , , 2, 3, 6, 7, 8, 9, 10, 11
         points  6, 7, 8, 9, 10, 11, 16, 0, 2, 8, 9, 1, 4, 13, 14, 15, 2
@@ -336,7 +349,7 @@ func    n8_winograd_output_s8_neon
         restored D8_TO_D15, x19, x20, x21, x22, x23, x24, x30
         ret
 
-        // Four pixels: the residual (6) and the slope (5b), where there are, and rounding.
+        // Four pixels: the residual (6) and the slope (5b), where there are.
 .Ladjust:
         cbz     residual, 1f
         add     ptr0, args, #N8_OFF_WO_RESIDUAL_SCALE
@@ -349,20 +362,5 @@ func    n8_winograd_output_s8_neon
         ldr     q14, [slope]
         leaky2  1, 2
         leaky2  4, 6
-2:      cbz     magic, 3f
-        each    fadd, magics.4s, v1.4s, v2.4s, v4.4s, v6.4s
-        ret
-3:      add     ptr0, args, #N8_OFF_WO_ZERO_POINT
-        ld1r    {v22.4h}, [ptr0]
-        in_place fcvtns, v1.4s, v2.4s, v4.4s, v6.4s
-        sqxtn   v1.4h, v1.4s
-        sqxtn   v2.4h, v2.4s
-        sqxtn   v4.4h, v4.4s
-        sqxtn   v6.4h, v6.4s
-        each    sqadd, v22.4h, v1.4h, v2.4h, v4.4h, v6.4h
-        sxtl    v1.4s, v1.4h
-        sxtl    v2.4s, v2.4h
-        sxtl    v4.4s, v4.4h
-        sxtl    v6.4s, v6.4h
-        ret
+2:        ret
 endfunc n8_winograd_output_s8_neon
