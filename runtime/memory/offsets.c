@@ -17,10 +17,10 @@ enum { BUDGET = 1 << 22 }; // looks at a block: some milliseconds
 
 static const size_t NOBODY = SIZE_MAX;
 
-// A block, or the tail that it has before it is born: what is in use from one step to another.
+// A block, or what of it is needed before it is born: bytes in use from one step to another.
 struct part {
     size_t block;
-    size_t begin, end; // bytes of the block; the same: there is no tail
+    size_t begin, end; // bytes of the block; the same: there is no such part
     size_t born, dies;
     size_t next; // another part of the same node, or NOBODY
 };
@@ -192,7 +192,7 @@ static size_t lay(struct placing *p, enum fit fit) {
         const size_t end = n8_add(offset, p->blocks[block].bytes);
         p->offsets[block] = offset;
         insert(p, 2 * block);
-        if (p->blocks[block].tail != 0) {
+        if (p->blocks[block].early_begin != p->blocks[block].early_end) {
             insert(p, 2 * block + 1);
         }
         size = end > size ? end : size;
@@ -278,7 +278,7 @@ static void set_parts(struct placing *p) {
         const struct n8_block *block = &p->blocks[i];
         p->parts[2 * i] = (struct part){i, 0, block->bytes, block->born, block->dies, NOBODY};
         p->parts[2 * i + 1] = (struct part){
-            i, block->bytes - block->tail, block->bytes, block->tail_born, block->born - 1, NOBODY};
+            i, block->early_begin, block->early_end, block->early_born, block->born - 1, NOBODY};
     }
 }
 

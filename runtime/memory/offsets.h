@@ -8,10 +8,10 @@
 
 struct n8_block {
     size_t bytes;
-    size_t born, dies; // steps between which it is in use, both included
-    size_t tail;       // of its last bytes that are in use before it is born, too,
-    size_t tail_born;  // from this step on; 0: none
-    size_t offset;     // the result
+    size_t born, dies;             // steps between which it is in use, both included
+    size_t early_begin, early_end; // bytes of it that are in use before it is born, too, from
+    size_t early_born;             // this step on; the same: none
+    size_t offset;                 // the result
 };
 
 // Finds offsets so that no two blocks in use at the same time overlap, and writes the size of the

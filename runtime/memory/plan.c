@@ -86,6 +86,35 @@ static struct n8_group *tail_of(const struct n8_sharing_plan *sharing,
     return &sharing->groups[sharing->members[child].group];
 }
 
+// Pixels of a group that only younger members have are free until the first of these is born, as
+// where images are joined, one made after the other.
+static void find_early(struct planner *p, const struct n8_group *group, struct n8_block *block) {
+    struct n8_sharing_plan *sharing = &p->sharing;
+    const struct n8_member *members = sharing->members;
+    uint32_t first = group->youngest;
+    while (members[first].elder != N8_NOBODY) {
+        first = members[first].elder;
+        sharing->looks++;
+    }
+    const size_t begin = members[first].pixel;
+    const size_t end = begin + sharing->model->tensors[first].pixels;
+    if (end - begin == group->pixels) {
+        return;
+    }
+    for (uint32_t t = group->youngest; t != first; t = members[t].elder) {
+        const struct n8_tensor *tensor = &sharing->model->tensors[t];
+        if (members[t].pixel < begin || members[t].pixel + tensor->pixels > end) {
+            block->born = tensor->born;
+        }
+        sharing->looks++;
+    }
+    if (block->born > group->born) {
+        block->early_begin = begin * group->stride / N8_ALIGN * N8_ALIGN;
+        block->early_end = n8_round_up(n8_add(end * group->stride, N8_SLACK), N8_ALIGN);
+        block->early_born = group->born;
+    }
+}
+
 static void find_blocks(struct planner *p) {
     const struct n8_sharing_plan *sharing = &p->sharing;
     p->block_count = 0;
@@ -101,8 +130,11 @@ static void find_blocks(struct planner *p) {
         };
         if (group->tail != N8_NOBODY) {
             const struct n8_group *tail = tail_of(sharing, group);
-            block.tail = block.bytes - tail_begin(group, tail);
-            block.tail_born = tail->born;
+            block.early_begin = tail_begin(group, tail);
+            block.early_end = block.bytes;
+            block.early_born = tail->born;
+        } else {
+            find_early(p, group, &block);
         }
         p->group_of[p->block_count] = t;
         p->blocks[p->block_count++] = block;
@@ -120,8 +152,9 @@ static struct cost group(struct planner *p) {
     memset(p->changes, 0, (steps + 2) * sizeof *p->changes);
     for (size_t i = 0; i < p->block_count; i++) { // modulo 2^64
         const struct n8_block *block = &p->blocks[i];
-        p->changes[block->born] += block->bytes - block->tail;
-        p->changes[block->tail == 0 ? block->born : block->tail_born] += block->tail;
+        const size_t early = block->early_end - block->early_begin;
+        p->changes[block->early_born] += early;
+        p->changes[block->born] += block->bytes - early;
         p->changes[block->dies + 1] -= block->bytes;
     }
     struct cost cost = {0};
@@ -173,8 +206,8 @@ static bool improve(struct planner *p, size_t i, size_t first) {
 }
 
 // A link that saves a copy may cost memory: a piece of a concatenation takes the memory of the
-// whole from its own birth on. As long as more than the least is in use at some step, other wishes
-// for the links are tried one by one.
+// whole from its own birth on, but for pixels that no other piece has yet. As long as more than the
+// least is in use at some step, other wishes for the links are tried one by one.
 static void choose_links(struct planner *p) {
     const struct n8_sharing_plan *sharing = &p->sharing;
     p->cost = group(p);
