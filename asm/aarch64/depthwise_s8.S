@@ -95,11 +95,11 @@ facts   .req w19                // bit 0: fused; 1: limits clamp
         csel    slope, xzr, temp0, eq
 .endm
 
-// Requantizes sum0-sum3 to v18 and v20. What kernels call for the layers, and they are few, that are
-// not fused (5d). Only v18-v29, x16 and the flags change.
+// Requantizes sum0-sum3 to 16 bits in v18-v21, not clamped. What kernels call for the layers, and
+// they are few, that are not fused (5d). Only v18-v29, x16 and the flags change.
 //
-// Bounds: fcvtns saturates to 32 bits, everything after it to 16 and then 8, so nothing
-//   wraps and the clamp sees the right side; NaN becomes 0.
+// Bounds: fcvtns saturates to 32 bits, everything after it to 16, so nothing wraps and the clamp
+//   sees the right side; NaN becomes 0.
         registers v, 18, scales, slopes, negative, scaled
 
 .macro  to_integers     sum
@@ -129,8 +129,6 @@ func    n8_depthwise_round4
         to_integers v25
         to_integers v27
         to_integers v29
-
-        // Low bytes of the int32 limits are the int8 limits.
         spread  v21.8h, N8_OFF_DW_ZERO_POINT, temp0
         sqxtn   v22.4h, v22.4s
         sqxtn   v24.4h, v24.4s
@@ -140,17 +138,10 @@ func    n8_depthwise_round4
         sqxtn2  v24.8h, v25.4s
         sqxtn2  v26.8h, v27.4s
         sqxtn2  v28.8h, v29.4s
-        each    sqadd, v21.8h, v22.8h, v24.8h, v26.8h, v28.8h
-        spread  v19.16b, N8_OFF_DW_LO, temp0
-        spread  v21.16b, N8_OFF_DW_HI, temp0
-        sqxtn   v18.8b, v22.8h
-        sqxtn   v20.8b, v26.8h
-        sqxtn2  v18.16b, v24.8h
-        sqxtn2  v20.16b, v28.8h
-        smax    v18.16b, v18.16b, v19.16b
-        smax    v20.16b, v20.16b, v19.16b
-        smin    v18.16b, v18.16b, v21.16b
-        smin    v20.16b, v20.16b, v21.16b
+        sqadd   v18.8h, v22.8h, v21.8h
+        sqadd   v19.8h, v24.8h, v21.8h
+        sqadd   v20.8h, v26.8h, v21.8h
+        sqadd   v21.8h, v28.8h, v21.8h
         ret
 endfunc n8_depthwise_round4
 
@@ -170,12 +161,11 @@ endfunc n8_depthwise_round4
         registers v, 30, biasl, biash
 out     .req x11
 
-// Requantizes sum0-sum3 to the low halves of t0-t3, with the multipliers and the addends of (5d) in
-// their registers: the results are in the low 16 bits of floats. `id` makes the labels of a kernel its
-// own; round4_rare, out of the way, has what few layers need, limits other than those of saturation
-// too.
+// Requantizes sum0-sum3 to 16 bits in t0-t3, with the multipliers and the addends of (5d) in their
+// registers: the results are in the low 16 bits of floats. `id` makes the labels of a kernel its own;
+// round4_rare, out of the way, has what few layers need, limits other than those of saturation too.
 //
-// Bounds: by (5d) results fit 16 bits; sqxtn saturates.
+// Bounds: by (5d) results fit 16 bits; sqxtn, which users of this begin with, saturates.
 .macro  round4  id
         tbz     facts, #0, .Lany\id
         fill    mov, addendl.16b, t0.16b, t2.16b
@@ -194,30 +184,23 @@ out     .req x11
         uzp1    t1.8h, t2.8h, t3.8h
         uzp1    t2.8h, sum0l.8h, sum0h.8h
         uzp1    t3.8h, sum1l.8h, sum1h.8h
-        sqxtn   t0.8b, t0.8h
-        sqxtn   t1.8b, t1.8h
-        sqxtn   t2.8b, t2.8h
-        sqxtn   t3.8b, t3.8h
+.Lrounded\id:
         tbnz    facts, #1, .Llimits\id
-.Lstore\id:
+.Lclamped\id:
 .endm
 
 .macro  round4_rare id
-        // Low bytes of the int32 limits are the int8 limits.
+        // Low halves of the int32 limits are the int16 limits.
 .Llimits\id:
-        spread  sum0l.8b, N8_OFF_DW_LO, temp0
-        spread  sum0h.8b, N8_OFF_DW_HI, temp0
-        .irp    t, t0.8b, t1.8b, t2.8b, t3.8b
-        smax    \t, \t, sum0l.8b
-        smin    \t, \t, sum0h.8b
-        .endr
-        b       .Lstore\id
+        spread  sum0l.8h, N8_OFF_DW_LO, temp0
+        spread  sum0h.8h, N8_OFF_DW_HI, temp0
+        each    smax, sum0l.8h, t0.8h, t1.8h, t2.8h, t3.8h
+        each    smin, sum0h.8h, t0.8h, t1.8h, t2.8h, t3.8h
+        b       .Lclamped\id
 
 .Lany\id:
         bl      n8_depthwise_round4
-        mov     t1.d[0], t0.d[1]
-        mov     t3.d[0], t2.d[1]
-        b       .Lstore\id
+        b       .Lrounded\id
 .endm
 
 // Any number of taps: they are taken in pairs, whose products share an int16 lane; where their
@@ -333,6 +316,10 @@ func    n8_depthwise_s8_neon
         accumulate sum2, t2
         accumulate sum3, t3
         round4  _any_size
+        sqxtn   t0.8b, t0.8h
+        sqxtn   t1.8b, t1.8h
+        sqxtn   t2.8b, t2.8h
+        sqxtn   t3.8b, t3.8h
         st1     {t0.8b}, [out], out_stride
         cmp     count, #2
         b.lo    .Lnext
@@ -560,7 +547,7 @@ mid23   .req v17
         mov     top45.d[1], upper0
 .endm
 
-// With stride 2 it needs 9 of each, top, middle, bottom:
+// With stride 2 it needs 9 of each, top, middle, bottom; a group begins with the insertion of 7 in top:
 //
 //   01  23  45  67  8    registers
 //   0 1 2 3 4 5 6 7 8    inputs
@@ -579,19 +566,19 @@ bottom8 .req v12
         smull   t0.8h, top01.8b, tap00.8b
         upper   upper0, row1
         smull   t1.8h, top23.8b, tap00.8b
-        ld1     {top8.8b}, [row0]
+        last_lower top8, row0, top67, upper1
         smull   t2.8h, top45.8b, tap00.8b
-        smull   t3.8h, top67.8b, tap00.8b
-        first_lower middle01, row1, edge1
         smlal2  t0.8h, top01.16b, tap01.16b
-        upper   upper1, row1
+        first_lower middle01, row1, edge1
         smlal2  t1.8h, top23.16b, tap01.16b
+        upper   upper1, row1
+        smull   t3.8h, top67.8b, tap00.8b
         smlal2  t2.8h, top45.16b, tap01.16b
-        smlal2  t3.8h, top67.16b, tap01.16b
-        lower   middle23, row1, middle01, upper0
         saddw   sum0l.4s, biasl.4s, t0.4h
-        upper   upper0, row1
+        lower   middle23, row1, middle01, upper0
         saddw2  sum0h.4s, biash.4s, t0.8h
+        upper   upper0, row1
+        smlal2  t3.8h, top67.16b, tap01.16b
         accumulate sum1, t1, bias
         lower   middle45, row1, middle23, upper1
         smull   t0.8h, top23.8b, tap02.8b
@@ -670,28 +657,27 @@ bottom8 .req v12
         saddw   sum1l.4s, sum1l.4s, t1.4h
         upper   upper1, next
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        smull   t0.8h, bottom23.8b, tap22.8b
-        smull   t1.8h, bottom45.8b, tap22.8b
-        accumulate sum2, t2
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        saddw2  sum3h.4s, sum3h.4s, t3.8h
-        smull   t2.8h, bottom67.8b, tap22.8b
         tst     facts, #1                       // load_addends
-        smull   t3.8h, bottom8.8b, tap22.8b
-        lower   top67, next, top45, upper0
-        saddw   sum0l.4s, sum0l.4s, t0.4h
+        smull   t0.8h, bottom23.8b, tap22.8b
         csel    temp0, multiplier, slope, eq
-        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        smull   t1.8h, bottom45.8b, tap22.8b
         ldr     temp1, [temp0, #8]
-        saddw   sum1l.4s, sum1l.4s, t1.4h
+        saddw   sum2l.4s, sum2l.4s, t2.4h
         ldr     d15, [temp0]
-        mov     top67.d[1], upper1
-        saddw2  sum1h.4s, sum1h.4s, t1.8h
-        ldr     upper1, [temp0, #24]
+        mov     top45.d[1], upper0
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        ldr     upper0, [temp0, #24]
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        smull   t2.8h, bottom67.8b, tap22.8b
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
         ldr     d16, [temp0, #16]
-        mov     v15.d[1], temp1
+        mov     addendl.d[1], temp1
+        smull   t3.8h, bottom8.8b, tap22.8b
+        accumulate sum0, t0
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        lower   top67, next, addendh, upper0
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
         accumulate sum2, t2
-        mov     v16.d[1], upper1
         accumulate sum3, t3
 .endm
 
@@ -705,7 +691,6 @@ bottom8 .req v12
         lower   top45, next, top23, upper1
         upper   upper1, next
         lower   top67, next, top45, upper0
-        mov     top67.d[1], upper1
 .endm
 
 // A single output.
@@ -768,14 +753,18 @@ func    n8_\name
 .Lgroup\@:
         taps_\kind
         round4  \@
-        st1     {t0.8b}, [out], out_stride
+        sqxtn   t0.8b, t0.8h
+        msub    temp1, back, out_stride, out_stride
+        sqxtn   t1.8b, t1.8h
         add     temp0, pixels, back
-        st1     {t1.8b}, [out], out_stride
+        sqxtn   t2.8b, t2.8h
         cmp     pixels, #0
-        st1     {t2.8b}, [out], out_stride
+        sqxtn   t3.8b, t3.8h
+        st1     {t0.8b}, [out], out_stride
+        st1     {t1.8b}, [out], out_stride
         sub     pixels, temp0, #4
-        st1     {t3.8b}, [out], out_stride
-        msub    out, back, out_stride, out
+        st1     {t2.8b}, [out], out_stride
+        st1     {t3.8b}, [out], temp1
         b.ne    .Lgroup\@
 
 .Lnext\@:
@@ -842,10 +831,10 @@ func    n8_\name
         fmla    t0.4s, sum0l.4s, scalesl.4s
         fmla    t1.4s, sum0h.4s, scalesh.4s
         uzp1    t0.8h, t0.8h, t1.8h
-        sqxtn   t0.8b, t0.8h
+3:      sqxtn   t0.8b, t0.8h
         smax    t0.8b, t0.8b, v17.8b
         smin    t0.8b, t0.8b, v9.8b
-3:      st1     {t0.8b}, [out], out_stride
+        st1     {t0.8b}, [out], out_stride
         subs    pixels, pixels, #1
         b.ne    1b
         b       .Lnext\@
@@ -1271,7 +1260,12 @@ func    n8_\name, DOTPROD
 
 .Lany\@:
         bl      n8_depthwise_round4
+        sqxtn   t0.8b, t0.8h
+        sqxtn   t2.8b, t2.8h
+        sqxtn2  t0.16b, t1.8h
+        sqxtn2  t2.16b, t3.8h
         begin_sums
+        tbnz    facts, #1, .Llimits\@
         b       .Lstore\@
         \kind\()_padding \@
 endfunc n8_\name
