@@ -498,6 +498,7 @@ whole   .req x17                // the bytes of a tap that make up 16 each
 // Such a core converts as fast as it subtracts: no sum begins with the bits of 1.5 * 2^23.
 next    .req x17
 first   .req x20                // where the first sums of the tile after this lie
+addends .req x24                // what (5d) or floats add, as nothing adds a residual then
 
         // The second 4 of 8 bytes, while the first ones of the next 8 are loaded. with2 may go on at
         // 10, past the products of the eighth pixel.
@@ -657,102 +658,190 @@ first   .req x20                // where the first sums of the tile after this l
         mov     v31.16b, v17.16b
 .endm
 
-        // And by (5d): v12 and v13 hold what is added.
+        // And by (5d), but for what may stand beside products: v12 and v13 hold what is added. The
+        // flags are `lo` unless a full tile of the panel follows, of more than 16 bytes a tap.
 .macro  finish_fused
+        mov     v11.16b, v13.16b
         mov     v6.16b, v12.16b
-        ldr     next, [first, #8]
-        mov     v7.16b, v13.16b
-        ldr     left, [first, #24]
-        mov     v10.16b, v12.16b
         sub     pixels, pixels, tile
-        fmla    v7.4s, v21.4s, v15.4s
-        ldr     d21, [first, #16]
-        fmla    v10.4s, v16.4s, v14.4s
-        ldr     d16, [first]
-        mov     v11.16b, v13.16b
-        cmp     pixels, tile
-        fmla    v6.4s, v20.4s, v14.4s
-        mov     taps_left, taps
-        fmla    v11.4s, v17.4s, v15.4s
-        ins     v21.d[1], left
-        mov     v20.16b, v12.16b
-        ins     v16.d[1], next
-        mov     v17.16b, v13.16b
-        uzp1    v6.8h, v6.8h, v7.8h
-        uzp1    v10.8h, v10.8h, v11.8h
-        sqxtn   v6.8b, v6.8h
-        sqxtn   v10.8b, v10.8h
-        fmla    v17.4s, v19.4s, v15.4s
-        ldr     d19, [first, #16]
-        fmla    v20.4s, v18.4s, v14.4s
-        ldr     d18, [first]
-        mov     v7.16b, v12.16b
-        mov     v11.16b, v13.16b
-        fmla    v7.4s, v22.4s, v14.4s
-        ins     v19.d[1], left
-        uzp1    v20.8h, v20.8h, v17.8h
-        ins     v18.d[1], next
-        fmla    v11.4s, v23.4s, v15.4s
-        ldr     d22, [first]
-        sqxtn2  v10.16b, v20.8h
-        ldr     d23, [first, #16]
-        mov     v20.16b, v12.16b
-        mov     v17.16b, v13.16b
-        uzp1    v7.8h, v7.8h, v11.8h
-        ins     v22.d[1], next
-        fmla    v17.4s, v25.4s, v15.4s
-        ins     v23.d[1], left
-        sqxtn2  v6.16b, v7.8h
-        ldr     d25, [first, #16]
-        fmla    v20.4s, v24.4s, v14.4s
-        ldr     d24, [first]
-        mov     v11.16b, v12.16b
         mov     v7.16b, v13.16b
-        fmla    v11.4s, v26.4s, v14.4s
-        limits v10, v6, 26
-        uzp1    v20.8h, v20.8h, v17.8h
-        ldr     d26, [first]
-        fmla    v7.4s, v27.4s, v15.4s
-        st1     {v10.8b}, [out], out_stride
-        sqxtn   v20.8b, v20.8h
-        st1     {v10.d}[1], [out], out_stride
+        ldr     taps_left, [addends, #8]
         mov     v10.16b, v12.16b
-        st1     {v6.8b}, [out], out_stride
-        mov     v27.16b, v13.16b
-        st1     {v6.d}[1], [out], out_stride
-        fmla    v10.4s, v28.4s, v14.4s
-        ins     v24.d[1], next
-        fmla    v27.4s, v29.4s, v15.4s
-        ins     v25.d[1], left
-        mov     v6.16b, v12.16b
-        ins     v26.d[1], next
-        mov     v29.16b, v13.16b
-        ldr     d28, [first]
-        fmla    v6.4s, v30.4s, v14.4s
-        ldr     d30, [first]
-        uzp1    v10.8h, v10.8h, v27.8h
-        ldr     d27, [first, #16]
-        fmla    v29.4s, v31.4s, v15.4s
-        ldr     d31, [first, #16]
+        fmla    v6.4s, v20.4s, v14.4s
+        mov     v20.16b, v12.16b
+        fmla    v10.4s, v16.4s, v14.4s
+        fmla    v11.4s, v17.4s, v15.4s
+        mov     v16.16b, v12.16b
+        ldr     next, [first, #8]
+        cmp     depth, #16
+        fmla    v20.4s, v22.4s, v14.4s
+        fmla    v7.4s, v21.4s, v15.4s
+        uzp1    v10.8h, v10.8h, v11.8h
+        ldr     d11, [addends]
+        mov     v17.16b, v13.16b
+        ldr     left, [first, #24]
+        ccmp    pixels, tile, #0, hi
+        fmla    v16.4s, v18.4s, v14.4s
+        ldr     d22, [first]
+        uzp1    v6.8h, v6.8h, v7.8h
+        mov     v21.16b, v13.16b
+        fmla    v17.4s, v19.4s, v15.4s
+        ldr     d18, [first]
+        mov     v7.16b, v13.16b
+        ins     v11.d[1], taps_left
+        ins     v22.d[1], next
         sqxtn   v10.8b, v10.8h
-        ins     v28.d[1], next
-        mov     v17.16b, v21.16b
-        ins     v30.d[1], next
+        fmla    v21.4s, v23.4s, v15.4s
+        ldr     d19, [first, #16]
+        fmla    v11.4s, v24.4s, v14.4s
+        ins     v18.d[1], next
+        sqxtn   v6.8b, v6.8h
+        ldr     d24, [addends]
+        fmla    v7.4s, v25.4s, v15.4s
+        ldr     d23, [first, #16]
+        uzp1    v16.8h, v16.8h, v17.8h
+        ldr     d17, [first, #16]
+        uzp1    v20.8h, v20.8h, v21.8h
+        ldr     d21, [first, #16]
+        ins     v24.d[1], taps_left
+        mov     v25.16b, v13.16b
+        ins     v19.d[1], left
+        sqxtn2  v6.16b, v20.8h
+        fmla    v25.4s, v27.4s, v15.4s
+        ldr     d27, [first, #16]
+        sqxtn2  v10.16b, v16.8h
+        limits  v10, v6, 16
+        fmla    v24.4s, v26.4s, v14.4s
+        ins     v23.d[1], left
         uzp1    v11.8h, v11.8h, v7.8h
-        ins     v27.d[1], left
-        uzp1    v6.8h, v6.8h, v29.8h
-        ins     v31.d[1], left
-        sqxtn2  v20.16b, v11.8h
-        ldr     left, [sp, #STEPS]
-        sqxtn2  v10.16b, v6.8h
-        mov     v29.16b, v21.16b
-        limits v20, v10, 6
-        st1     {v20.8b}, [out], out_stride
-        st1     {v20.d}[1], [out], out_stride
-        mov     v20.16b, v16.16b
+        ldr     d20, [first]
         st1     {v10.8b}, [out], out_stride
-        tbz     tile, #3, 10f
+        mov     v7.16b, v12.16b
+        ins     v27.d[1], left
+        mov     v26.16b, v13.16b
         st1     {v10.d}[1], [out], out_stride
+        fmla    v7.4s, v28.4s, v14.4s
+        uzp1    v24.8h, v24.8h, v25.8h
+        ldr     d16, [first]
+        fmla    v26.4s, v29.4s, v15.4s
+        ins     v21.d[1], left
+        mov     v28.16b, v12.16b
+        ins     v20.d[1], next
+        mov     v29.16b, v13.16b
+        ldr     d25, [first, #16]
+        fmla    v28.4s, v30.4s, v14.4s
+        ldr     d30, [first]
+        st1     {v6.8b}, [out], out_stride
+        uzp1    v7.8h, v7.8h, v26.8h
+        sqxtn   v11.8b, v11.8h
+        ldr     d26, [first]
+        fmla    v29.4s, v31.4s, v15.4s
+        ins     v17.d[1], left
+        sqxtn   v7.8b, v7.8h
+        st1     {v6.d}[1], [out], out_stride
+.endm
+
+        // The rest, beside the first 8 bytes of the tile that follows.
+.macro  finish_fused_beside
+        ins     v16.d[1], next
+        ldr     d10, [weights], #16
+        sqxtn2  v11.16b, v24.8h
+        ldr     d31, [first, #16]
+        uzp1    v28.8h, v28.8h, v29.8h
+        ins     v25.d[1], left
+        sdot    v23.4s, v9.16b, v3.4b[0]
+        ldr     d24, [first]
+        sdot    v16.4s, v8.16b, v0.4b[0]
+        sqxtn2  v7.16b, v28.8h
+        limits  v11, v7, 6
+        sdot    v25.4s, v9.16b, v4.4b[0]
+        ins     v26.d[1], next
+        sdot    v20.4s, v8.16b, v2.4b[0]
+        st1     {v11.8b}, [out], out_stride
+        st1     {v11.d}[1], [out], out_stride
+        ld1     {v10.d}[1], [upper], by16
+        ldr     d11, [weights], #16
+        sdot    v22.4s, v8.16b, v3.4b[0]
+        sdot    v26.4s, v8.16b, v5.4b[0]
+        ldr     d28, [first]
+        st1     {v7.8b}, [out], out_stride
+        sdot    v18.4s, v8.16b, v1.4b[0]
+        sdot    v19.4s, v9.16b, v1.4b[0]
+        ins     v24.d[1], next
+        sdot    v16.4s, v10.16b, v0.4b[1]
+        ldr     d6, [ptr6], #8
+        sdot    v27.4s, v9.16b, v5.4b[0]
+        mov     taps_left, taps
+        sdot    v18.4s, v10.16b, v1.4b[1]
+        ld1     {v11.d}[1], [upper], by16
+        ldr     d29, [first, #16]
+        sdot    v22.4s, v10.16b, v3.4b[1]
+        sdot    v24.4s, v8.16b, v4.4b[0]
+        tbz     tile, #3, 10f
+        st1     {v7.d}[1], [out], out_stride
+10:     sdot    v26.4s, v10.16b, v5.4b[1]
+        sdot    v17.4s, v9.16b, v0.4b[0]
+        ins     v28.d[1], next
+        ins     v31.d[1], left
+        sdot    v23.4s, v11.16b, v3.4b[1]
+        ins     v29.d[1], left
+        sdot    v21.4s, v9.16b, v2.4b[0]
+        sdot    v27.4s, v11.16b, v5.4b[1]
+        ldr     d7, [ptr7], #8
+        ins     v30.d[1], next
+        sdot    v25.4s, v11.16b, v4.4b[1]
+        ldr     left, [sp, #STEPS]
+        sdot    v19.4s, v11.16b, v1.4b[1]
+        sdot    v28.4s, v8.16b, v6.4b[0]
+        ldr     d5, [ptr5], #8
+        sdot    v30.4s, v8.16b, v7.4b[0]
+        ldr     d8, [weights], #16
+        sdot    v17.4s, v11.16b, v0.4b[1]
+        ldr     d0, [ptr0], #8
+        sdot    v31.4s, v9.16b, v7.4b[0]
+        ldr     d3, [ptr3], #8
+        sdot    v29.4s, v9.16b, v6.4b[0]
+        ldr     d9, [weights], #16
+        sdot    v21.4s, v11.16b, v2.4b[1]
+        ld1     {v8.d}[1], [upper], by16
+        sdot    v20.4s, v10.16b, v2.4b[1]
+        sub     left, left, #1
+        sdot    v30.4s, v10.16b, v7.4b[1]
+        ldr     d1, [ptr1], #8
+        ld1     {v9.d}[1], [upper], by16
+        sdot    v24.4s, v10.16b, v4.4b[1]
+        sdot    v29.4s, v11.16b, v6.4b[1]
+        ldr     d2, [ptr2], #8
+        sdot    v31.4s, v11.16b, v7.4b[1]
+        ldr     d4, [ptr4], #8
+        sdot    v28.4s, v10.16b, v6.4b[1]
+.endm
+
+        // And by itself.
+.macro  finish_fused_rest
+        ins     v16.d[1], next
+        uzp1    v28.8h, v28.8h, v29.8h
+        ldr     d31, [first, #16]
+        sqxtn2  v11.16b, v24.8h
+        ldr     d24, [first]
+        sqxtn2  v7.16b, v28.8h
+        ins     v25.d[1], left
+        ldr     d28, [first]
+        ins     v26.d[1], next
+        ldr     d29, [first, #16]
+        ins     v31.d[1], left
+        ins     v24.d[1], next
+        limits  v11, v7, 6
+        st1     {v11.8b}, [out], out_stride
+        mov     taps_left, taps
+        st1     {v11.d}[1], [out], out_stride
+        ins     v30.d[1], next
+        st1     {v7.8b}, [out], out_stride
+        ins     v29.d[1], left
+        ldr     left, [sp, #STEPS]
+        ins     v28.d[1], next
+        tbz     tile, #3, 10f
+        st1     {v7.d}[1], [out], out_stride
 10:
 .endm
 
@@ -915,28 +1004,33 @@ first   .req x20                // where the first sums of the tile after this l
         cbnz    taps_left, 1b
 14:     tbz     zero_point, #31, 12f
         finish_fused
+        b.lo    25f
+        finish_fused_beside
+        b.hi    2b
+        b       24f
+25:     cmp     pixels, tile
+        finish_fused_rest
         b.hi    1b
         // The panel's last tile follows, or the next panel.
-15:     cbnz    pixels, 17f
-        ldr     pixels, [args, #N8_OFF_IG_PIXELS]
-        cmp     channels, #16
+15:     cbnz    pixels, 24f
         ldr     out, [args, #N8_OFF_IG_OUT]
+        cmp     channels, #16
+        ldr     next, [args, #N8_OFF_IG_MULTIPLIER]
         b.lo    20f
+        ldr     addends, [args, #N8_OFF_IG_BIAS_F32]
         sub     channels, channels, #8
+        ldr     pixels, [args, #N8_OFF_IG_PIXELS]
         add     offset, offset, #32
         tbnz    zero_point, #5, 19f
         add     out, out, offset, lsr #2
-16:     ldr     left, [args, #N8_OFF_IG_MULTIPLIER]
-        ldr     next, [args, #N8_OFF_IG_BIAS_F32]
-        add     left, left, offset
-        ldp     q14, q15, [left]
-        add     next, next, offset
+16:     add     next, next, offset
+        ldp     q14, q15, [next]
+        add     addends, addends, offset
         tbz     zero_point, #31, 18f
-11:     ldp     q12, q13, [next]
+11:     ldp     q12, q13, [addends]
 17:     cmp     pixels, tile
-        mul     next, taps, depth
-        ldr     left, [sp, #STEPS]
         b.hi    1b
+24:     mul     next, taps, depth
         b.lo    13f
         cmp     channels, #16
         b.lo    1b
@@ -970,12 +1064,14 @@ first   .req x20                // where the first sums of the tile after this l
 22:     ldr     first, [args, #N8_OFF_IG_BIAS]
         tst     zero_point, #6
         orr     zero_point, zero_point, #0x40000000
-        cset    left, ne
-        bfi     zero_point, w12, #11, #1
+        cset    next, ne
+        bfi     zero_point, w17, #11, #1
         tbz     zero_point, #10, 23f
         ldr     first, [args, #N8_OFF_IG_START]
         orr     zero_point, zero_point, #0x80000000
-23:     add     first, first, offset
+23:     ldr     next, [args, #N8_OFF_IG_MULTIPLIER]
+        add     first, first, offset
+        ldr     addends, [args, #N8_OFF_IG_BIAS_F32]
         b       16b
 
         // Nothing before them.
