@@ -329,7 +329,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
 // Every combination of tails comes with each number of taps and depth, and so with several draws of
 // everything else; few of them more often.
 void cases_n8_igemm_fn(struct context *context) {
-    enum { ROUNDS = 4, TAPS = 3, DEPTHS = 4, ENOUGH = 2000, MOST = 4000, PRIME = 7919 };
+    enum { ROUNDS = 40, TAPS = 3, DEPTHS = 4, ENOUGH = 2000, MOST = 4000, PRIME = 7919 };
     static const size_t taps[TAPS] = {1, 2, 9};
     const struct n8_tile *tile = &context->kernel->geometry.tile;
     const size_t unit = n8_panel_step(tile);
@@ -353,9 +353,9 @@ void cases_n8_igemm_fn(struct context *context) {
         check_case(context, &test);
     }
     // Depths and taps beyond what a kernel may take in one piece, and with what is left of one.
-    static const struct igemm_size long_sums[] = {{5, 6, 2, 272},  {3, 5, 1, 528}, {5, 6, 25, 32},
-                                                  {6, 3, 300, 16}, {9, 9, 3, 20},  {8, 17, 2, 28},
-                                                  {17, 3, 1, 44},  {4, 9, 2, 248}};
+    static const struct igemm_size long_sums[] = {
+        {5, 6, 2, 272}, {3, 5, 1, 528}, {5, 6, 25, 32}, {6, 3, 300, 16}, {9, 9, 3, 20},
+        {8, 17, 2, 28}, {17, 3, 1, 44}, {4, 9, 2, 248}, {25, 17, 1, 20}, {24, 16, 1, 32}};
     for (size_t i = 0; i < ROUNDS * (sizeof long_sums / sizeof long_sums[0]); i++) {
         struct igemm_size size = long_sums[i / ROUNDS];
         size.depth = round_up(size.depth, unit);
