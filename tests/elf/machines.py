@@ -31,7 +31,7 @@ AARCH64 = Machine(
     dialect="",
     loader="ld-linux-aarch64.so.1",
     page=65536,
-    loaded=230_500,
+    loaded=227_000,
 )
 ARMV7 = Machine(
     name="armv7",
@@ -42,6 +42,6 @@ ARMV7 = Machine(
     dialect=".syntax unified",
     loader="ld-linux-armhf.so.3",
     page=4096,
-    loaded=163_500,
+    loaded=162_500,
 )
 MACHINES = (AARCH64, ARMV7)
