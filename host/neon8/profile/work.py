@@ -58,13 +58,17 @@ GROUP, PARTS = 32, 4
 """Bytes of the depth of a group of products, and the parts of it that may be deep."""
 
 
-def igemm(sizes: Sizes) -> Terms:
-    """Terms of tiles of pixels and channels; the last pixels may be half a tile."""
+def igemm(sizes: Sizes, *, pairs: bool = False) -> Terms:
+    """Terms of tiles of pixels and channels; the last pixels may be half a tile.
+
+    pairs: or a quarter of one.
+    """
     pixels, channels, taps, depth, epilogue, deep, mr, nr = sizes
     across = -(-channels // nr)
     rest, odd = pixels % mr, channels % nr
-    half = 0 < rest <= mr // 2
-    whole = -(-pixels // mr) - half
+    pair = pairs and 0 < rest <= mr // 4
+    half = 0 < rest <= mr // 2 and not pair
+    whole = -(-pixels // mr) - half - pair
     steps = (depth // 32, depth % 32 // 16, depth % 16 // 8, depth % 8 // 4)
     found = [1.0, across]
     for tiles in (whole, half):
@@ -81,6 +85,8 @@ def igemm(sizes: Sizes) -> Terms:
         found += (each * taps * (depth % 4 // 2), each * taps * (depth % 8 > 0))
         found += (tiles * (odd > 0), *(tiles * (odd >> bit & 1) for bit in range(4)))
     found += (across * (rest > 0), across * rest)
+    if pairs:
+        found += (pair * across, pair * across * taps, pair * across * taps * depth)
     return tuple(found)
 
 
@@ -194,6 +200,8 @@ TERMS: dict[str, Callable[[Sizes], Terms]] = {
 def terms_of(call: Call) -> Terms:
     """Terms of one call of a kernel."""
     name = call.kernel.removeprefix("n8_")
+    if name.startswith("igemm") and "_a55" in name:  # last pixels go two by two
+        return igemm(call.sizes, pairs=True)
     for slot, terms in TERMS.items():
         if name.startswith(slot):
             return terms(call.sizes)
@@ -205,7 +213,7 @@ def around(part: Part) -> Terms:
     calls = sum(call.count for call in part.calls)
     values, pixels = prod(part.shape), prod(part.shape[2:])
     first, *others = part.operands or ((),)
-    read, seen = prod(first), prod(first[2:])
+    read = prod(first)
     height, width = part.step.window if part.step else (1, 1)
     groups = part.step.groups if part.step else 1
     own = part.shape[1] == groups if len(part.shape) > 1 else False
@@ -221,6 +229,7 @@ def around(part: Part) -> Terms:
         else:
             kept += call.count * points * channels
     unfolded = made == pointed and height * width > 1
+    columns = prod(part.shape[2:3]) * prod(first[3:])  # copied once for all windows
     return (
         1,
         calls,
@@ -233,7 +242,8 @@ def around(part: Part) -> Terms:
         pixels * height * width * (not unfolded),
         edges * height * width,
         edges * values / max(pixels, 1),
-        *(unfolded * each for each in (seen, pixels * height, pixels * height * width)),
+        *(unfolded * each for each in (columns, columns * height)),
+        unfolded * pixels * height * width,
     )
 
 
